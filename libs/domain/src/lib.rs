@@ -1,0 +1,29 @@
+//! Ids, types and pure rules of Switchboard.
+//!
+//! Everything here is data and functions of data: what an event is, which handles are allowed,
+//! whom a message mentions, which error kinds exist. No I/O, no async, no clock of its own:
+//! a rule that needs the time takes `now` as an argument, whoever has the time asks a [`Clock`].
+//!
+//! What never lives here: SQL, HTTP, frames, configuration files, anything that can block.
+
+pub mod clock;
+pub mod duration;
+pub mod error;
+pub mod event;
+pub mod id;
+pub mod mention;
+pub mod people;
+pub mod room;
+pub mod stream;
+pub mod text;
+
+pub use clock::{Clock, SystemClock};
+pub use error::{ErrorCode, ErrorKind, Invalid};
+pub use event::{Event, EventKind, Sender};
+pub use id::{
+    AgentId, AuthSessionId, ConnectionId, DeviceId, EventId, LogEpoch, NodeId, RoomId, SlotSessionId,
+    UserId,
+};
+pub use people::{Device, DeviceKind, Role, User};
+pub use room::{MemberRole, RoomKind};
+pub use stream::{StreamKind, StreamRef};
