@@ -8,8 +8,7 @@ use std::time::Duration;
 use serde::de::{self, Visitor};
 use serde::{Deserializer, Serializer};
 
-const ALLOWED: &str =
-    "a number of seconds, or a number with one of the units ms, s, m, h, d (\"500ms\", \"90s\", \"15m\", \"30d\")";
+const ALLOWED: &str = "a number of seconds, or a number with one of the units ms, s, m, h, d (\"500ms\", \"90s\", \"15m\", \"30d\")";
 
 /// Reads a duration from text.
 ///
@@ -19,20 +18,22 @@ const ALLOWED: &str =
 pub fn parse(text: &str) -> Result<Duration, String> {
     let refuse = || format!("{text:?} is not a duration; allowed is {ALLOWED}");
     let text_trimmed = text.trim();
-    let split = text_trimmed
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text_trimmed.len());
+    let split = text_trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text_trimmed.len());
     let (number, unit) = text_trimmed.split_at(split);
-    let seconds_per_unit = match unit.trim() {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
+    let millis_per_unit = match unit.trim() {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000_u32,
         _ => return Err(refuse()),
     };
+    // Whole numbers stay exact; a float would turn 1234567891 ms into one nanosecond less.
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(millis_per_unit.into()).map(Duration::from_millis).ok_or_else(refuse);
+    }
     let number: f64 = number.parse().map_err(|_| refuse())?;
-    Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| refuse())
+    Duration::try_from_secs_f64(number * f64::from(millis_per_unit) / 1000.0).map_err(|_| refuse())
 }
 
 /// Writes a duration the way [`parse`] reads it, in the largest unit that divides it.
@@ -98,9 +99,14 @@ mod tests {
 
     #[test]
     fn reads_each_unit_and_refuses_the_rest() {
-        for (text, millis) in
-            [("500ms", 500), ("90s", 90_000), ("1.5", 1500), ("2m", 120_000), ("1h", 3_600_000), ("30d", 2_592_000_000)]
-        {
+        for (text, millis) in [
+            ("500ms", 500),
+            ("90s", 90_000),
+            ("1.5", 1500),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+            ("30d", 2_592_000_000),
+        ] {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for text in ["", "s", "-1s", "5 weeks", "1e400", "NaN"] {

@@ -21,8 +21,7 @@ pub use clock::{Clock, SystemClock};
 pub use error::{ErrorCode, ErrorKind, Invalid};
 pub use event::{Event, EventKind, Sender};
 pub use id::{
-    AgentId, AuthSessionId, ConnectionId, DeviceId, EventId, LogEpoch, NodeId, RoomId, SlotSessionId,
-    UserId,
+    AgentId, AuthSessionId, ConnectionId, DeviceId, EventId, LogEpoch, NodeId, RoomId, SlotSessionId, UserId,
 };
 pub use people::{Device, DeviceKind, Role, User};
 pub use room::{MemberRole, RoomKind};

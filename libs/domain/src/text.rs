@@ -38,7 +38,11 @@ pub fn password(text: &str) -> Result<(), Invalid> {
     if (10..=256).contains(&characters) {
         Ok(())
     } else {
-        Err(Invalid::described("password", format!("a password of {characters} characters"), "10 to 256 characters"))
+        Err(Invalid::described(
+            "password",
+            format!("a password of {characters} characters"),
+            "10 to 256 characters",
+        ))
     }
 }
 
@@ -133,7 +137,9 @@ mod tests {
 
     #[test]
     fn nonces_and_emoji() {
-        assert!(nonce("nonce", "a1-b2").is_ok() && nonce("nonce", "a b").is_err() && nonce("nonce", "").is_err());
+        assert!(
+            nonce("nonce", "a1-b2").is_ok() && nonce("nonce", "a b").is_err() && nonce("nonce", "").is_err()
+        );
         assert!(emoji("\u{1f44d}").is_ok() && emoji("").is_err() && emoji("a b").is_err());
     }
 }

@@ -1,0 +1,1 @@
+//! WebSocket sessions of devices and agent consumers.

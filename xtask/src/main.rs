@@ -1,0 +1,3 @@
+//! Repo rules that run.
+
+fn main() {}
