@@ -1,0 +1,68 @@
+//! What Switchboard keeps, as operations of the domain.
+//!
+//! Each operation is atomic: it checks, writes and numbers its events in one transaction, and its
+//! guards stand in the write itself. The traits are grouped by subject; [`Store`] is all of them.
+//! Databases implement them, and one suite of contract tests holds every database
+//! to the same behaviour.
+//!
+//! Callers never see SQL, rows, transactions or a database's error. Nothing here announces,
+//! caches or retries: what was written is given back, and whoever asked announces it.
+
+pub mod accounts;
+pub mod devices;
+pub mod error;
+pub mod log;
+pub mod messages;
+pub mod nodes;
+pub mod rates;
+pub mod retention;
+pub mod rooms;
+pub mod sessions;
+pub mod tickets;
+
+pub use accounts::Accounts;
+pub use devices::Devices;
+pub use error::{Refusal, StoreError};
+pub use log::Log;
+pub use messages::Messages;
+pub use nodes::Nodes;
+pub use rates::Rates;
+pub use retention::Retention;
+pub use rooms::Rooms;
+pub use sessions::Sessions;
+pub use tickets::Tickets;
+
+/// Everything that is kept: what a role holds as `Arc<dyn Store>`.
+pub trait Store:
+    Accounts
+    + Devices
+    + Log
+    + Messages
+    + Nodes
+    + Rates
+    + Retention
+    + Rooms
+    + Sessions
+    + Tickets
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<T> Store for T where
+    T: Accounts
+        + Devices
+        + Log
+        + Messages
+        + Nodes
+        + Rates
+        + Retention
+        + Rooms
+        + Sessions
+        + Tickets
+        + Send
+        + Sync
+        + 'static
+{
+}

@@ -1,0 +1,56 @@
+//! What is no longer kept.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::error::StoreError;
+
+/// How much of the log is kept. An event goes when it is too old, or when its stream holds too many after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventLimits {
+    /// Older ones go; zero keeps them for ever.
+    pub max_age: Duration,
+    /// More than this many of one stream go, the oldest first; zero keeps all.
+    pub max_per_stream: u64,
+}
+
+/// How many rows went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reaped {
+    /// Tickets past their time.
+    pub tickets: u64,
+    /// Rate buckets that are full again.
+    pub buckets: u64,
+    /// Nodes silent for longer than allowed.
+    pub nodes: u64,
+    /// Sign-ins that ended, or whose last refresh token is past its time, long enough ago.
+    pub sessions: u64,
+    /// Idempotency keys past their day.
+    pub keys: u64,
+}
+
+impl Reaped {
+    /// The sum.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.tickets + self.buckets + self.nodes + self.sessions + self.keys
+    }
+}
+
+/// Retention. Every call works in small batches and can be repeated, interrupted and run by several workers at once.
+#[async_trait]
+pub trait Retention {
+    /// Removes what is spent, at most `batch` rows a table. `dead_after`: silence after which a node's
+    /// row goes; `sessions_after`: how long ended sign-ins are kept (longer than an access token lives).
+    async fn reap(
+        &self,
+        dead_after: Duration,
+        sessions_after: Duration,
+        batch: u32,
+    ) -> Result<Reaped, StoreError>;
+
+    /// Removes events beyond the limits, at most `batch`, the floor of each stream moved in the same
+    /// commit; answers how many. Zero means that nothing is left to do.
+    async fn trim_events(&self, limits: EventLimits, batch: u32) -> Result<u64, StoreError>;
+}
