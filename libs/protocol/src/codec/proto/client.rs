@@ -1,0 +1,120 @@
+//! Client frames to and from protobuf.
+
+use std::collections::BTreeMap;
+
+use super::pb::client_frame::Frame;
+use super::{id, optional_id, pb};
+use crate::codec::DecodeError;
+use crate::frame::{ClientFrame, Cursors, Focus, Identify, Read, Resume, Send, Slot, Typing};
+
+impl From<&ClientFrame> for Frame {
+    fn from(frame: &ClientFrame) -> Self {
+        match frame {
+            ClientFrame::Identify(identify) => Self::Identify(identify.into()),
+            ClientFrame::Resume(resume) => Self::Resume(pb::Resume {
+                session_id: resume.session_id.to_string(),
+                cursors: resume.cursors.clone().into_map(),
+                log_epoch: resume.log_epoch.map(|epoch| epoch.to_string()),
+            }),
+            ClientFrame::Ping => Self::Ping(pb::Ping {}),
+            ClientFrame::Send(send) => Self::Send(pb::Send {
+                room_id: send.room_id.to_string(),
+                body: send.body.clone(),
+                nonce: send.nonce.clone(),
+                reply_to: send.reply_to.map(|event| event.to_string()),
+            }),
+            ClientFrame::Typing(typing) => {
+                Self::Typing(pb::ClientTyping { room_id: typing.room_id.to_string() })
+            }
+            ClientFrame::Focus(focus) => Self::Focus(pb::Focus {
+                room_id: focus.room_id.map(|room| room.to_string()),
+                idle: focus.idle,
+            }),
+            ClientFrame::Read(read) => {
+                Self::Read(pb::Read { room_id: read.room_id.to_string(), seq: read.seq })
+            }
+        }
+    }
+}
+
+impl From<&Identify> for pb::Identify {
+    fn from(identify: &Identify) -> Self {
+        Self {
+            slot: Some(match &identify.slot {
+                Slot::Device(device) => pb::identify::Slot::DeviceId(device.to_string()),
+                Slot::Consumer(consumer) => pb::identify::Slot::Consumer(consumer.clone()),
+            }),
+            cursors: identify.cursors.clone().into_map(),
+            log_epoch: identify.log_epoch.map(|epoch| epoch.to_string()),
+        }
+    }
+}
+
+impl TryFrom<Frame> for ClientFrame {
+    type Error = DecodeError;
+
+    fn try_from(frame: Frame) -> Result<Self, DecodeError> {
+        match frame {
+            Frame::Identify(identify) => {
+                Identify::try_from(identify).map(Self::Identify).map_err(|error| error.in_op("identify"))
+            }
+            Frame::Resume(resume) => {
+                Resume::try_from(resume).map(Self::Resume).map_err(|error| error.in_op("resume"))
+            }
+            Frame::Ping(pb::Ping {}) => Ok(Self::Ping),
+            Frame::Send(send) => Send::try_from(send).map(Self::Send).map_err(|error| error.in_op("send")),
+            Frame::Typing(typing) => id("room_id", &typing.room_id)
+                .map(|room_id| Self::Typing(Typing { room_id }))
+                .map_err(|error| error.in_op("typing")),
+            Frame::Focus(focus) => optional_id("room_id", focus.room_id.as_ref())
+                .map(|room_id| Self::Focus(Focus { room_id, idle: focus.idle }))
+                .map_err(|error| error.in_op("focus")),
+            Frame::Read(read) => id("room_id", &read.room_id)
+                .map(|room_id| Self::Read(Read { room_id, seq: read.seq }))
+                .map_err(|error| error.in_op("read")),
+        }
+    }
+}
+
+impl TryFrom<pb::Identify> for Identify {
+    type Error = DecodeError;
+
+    fn try_from(identify: pb::Identify) -> Result<Self, DecodeError> {
+        let slot = match identify.slot {
+            Some(pb::identify::Slot::DeviceId(device)) => Slot::Device(id("device_id", &device)?),
+            Some(pb::identify::Slot::Consumer(consumer)) => Slot::Consumer(consumer),
+            None => return Err(DecodeError::field("device_id", "is missing (or consumer, for an agent)")),
+        };
+        let log_epoch = optional_id("log_epoch", identify.log_epoch.as_ref())?;
+        Ok(Self { slot, cursors: cursors(identify.cursors)?, log_epoch })
+    }
+}
+
+impl TryFrom<pb::Resume> for Resume {
+    type Error = DecodeError;
+
+    fn try_from(resume: pb::Resume) -> Result<Self, DecodeError> {
+        Ok(Self {
+            session_id: id("session_id", &resume.session_id)?,
+            cursors: cursors(resume.cursors)?,
+            log_epoch: optional_id("log_epoch", resume.log_epoch.as_ref())?,
+        })
+    }
+}
+
+impl TryFrom<pb::Send> for Send {
+    type Error = DecodeError;
+
+    fn try_from(send: pb::Send) -> Result<Self, DecodeError> {
+        Ok(Self {
+            room_id: id("room_id", &send.room_id)?,
+            body: send.body,
+            nonce: send.nonce,
+            reply_to: optional_id("reply_to", send.reply_to.as_ref())?,
+        })
+    }
+}
+
+fn cursors(map: BTreeMap<String, u64>) -> Result<Cursors, DecodeError> {
+    map.try_into().map_err(|message: String| DecodeError::field("cursors", message))
+}

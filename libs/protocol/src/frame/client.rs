@@ -1,0 +1,160 @@
+//! Frames from the client.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::Cursors;
+
+/// A frame from the client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum ClientFrame {
+    /// Signs a connection in as a device or a consumer, taking its slot.
+    Identify(Identify),
+    /// Takes the slot of an earlier session again and goes on where the cursors say.
+    Resume(Resume),
+    /// The heartbeat, sent every `heartbeat_interval_ms`; answered by `pong`.
+    Ping,
+    /// Sends a message into a room; answered by `sent` or `error` with the same nonce.
+    Send(Send),
+    /// Says that the person is typing.
+    Typing(Typing),
+    /// Says what the person looks at.
+    Focus(Focus),
+    /// Moves the read mark of a room.
+    Read(Read),
+}
+
+impl ClientFrame {
+    /// The value of `op`.
+    #[must_use]
+    pub const fn op(&self) -> &'static str {
+        match self {
+            Self::Identify(_) => "identify",
+            Self::Resume(_) => "resume",
+            Self::Ping => "ping",
+            Self::Send(_) => "send",
+            Self::Typing(_) => "typing",
+            Self::Focus(_) => "focus",
+            Self::Read(_) => "read",
+        }
+    }
+}
+
+/// Which slot a connection identifies as; the newest holder of a slot wins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Slot {
+    /// A device of a person.
+    Device(Uuid),
+    /// A consumer of an agent, by name.
+    Consumer(String),
+}
+
+/// The first frame of a client, unless it resumes.
+///
+/// As JSON the slot is either `device_id` or `consumer`, never both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "IdentifyFields", into = "IdentifyFields")]
+pub struct Identify {
+    /// The slot that the connection takes.
+    pub slot: Slot,
+    /// What the client has already; streams that are not named begin at their head.
+    pub cursors: Cursors,
+    /// The log epoch that the cursors belong to.
+    pub log_epoch: Option<Uuid>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IdentifyFields {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device_id: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    consumer: Option<String>,
+    #[serde(default, skip_serializing_if = "Cursors::is_empty")]
+    cursors: Cursors,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log_epoch: Option<Uuid>,
+}
+
+impl TryFrom<IdentifyFields> for Identify {
+    type Error = &'static str;
+
+    fn try_from(fields: IdentifyFields) -> Result<Self, Self::Error> {
+        let slot = match (fields.device_id, fields.consumer) {
+            (Some(device), None) => Slot::Device(device),
+            (None, Some(consumer)) => Slot::Consumer(consumer),
+            (None, None) => return Err("device_id is missing (or consumer, for an agent)"),
+            (Some(_), Some(_)) => return Err("device_id and consumer can't both be given"),
+        };
+        Ok(Self { slot, cursors: fields.cursors, log_epoch: fields.log_epoch })
+    }
+}
+
+impl From<Identify> for IdentifyFields {
+    fn from(identify: Identify) -> Self {
+        let (device_id, consumer) = match identify.slot {
+            Slot::Device(device) => (Some(device), None),
+            Slot::Consumer(consumer) => (None, Some(consumer)),
+        };
+        Self { device_id, consumer, cursors: identify.cursors, log_epoch: identify.log_epoch }
+    }
+}
+
+/// Goes on with an earlier session, on any node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resume {
+    /// `session_id` of the last `ready`.
+    pub session_id: Uuid,
+    /// What the client has; streams that are not named begin at their head.
+    pub cursors: Cursors,
+    /// The log epoch that the cursors belong to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_epoch: Option<Uuid>,
+}
+
+/// A message to a room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Send {
+    /// The room.
+    pub room_id: Uuid,
+    /// The text.
+    pub body: String,
+    /// Chosen by the client; the same nonce again is the same message, not a second one.
+    pub nonce: String,
+    /// The event of the message that this one answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<Uuid>,
+}
+
+/// The person types in this room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Typing {
+    /// The room.
+    pub room_id: Uuid,
+}
+
+/// What the person looks at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Focus {
+    /// The room that is open; `null` for none.
+    #[serde(default)]
+    pub room_id: Option<Uuid>,
+    /// Whether the person has done nothing for a while; `false` when left out.
+    #[serde(default)]
+    pub idle: bool,
+}
+
+/// Everything of this room up to `seq` has been read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Read {
+    /// The room.
+    pub room_id: Uuid,
+    /// The number of the newest event that was read.
+    pub seq: u64,
+}
