@@ -1,0 +1,7 @@
+//! The WebSocket layer against a client that writes bytes by hand.
+
+mod bench;
+mod ending;
+mod handshake;
+mod reading;
+mod writing;
