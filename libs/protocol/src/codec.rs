@@ -89,3 +89,6 @@ pub fn decode_server(bytes: &[u8], encoding: Encoding) -> Result<ServerFrame, De
         Encoding::Proto => proto::decode_server(bytes),
     }
 }
+
+#[cfg(test)]
+mod tests;

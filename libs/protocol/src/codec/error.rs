@@ -7,7 +7,8 @@ use serde::de;
 /// The most characters of a message that are kept: it may quote what was sent.
 const MAX_MESSAGE: usize = 200;
 
-/// What sort of fault it is; the server answers the first two by closing with 4001, the others by `error`.
+/// What sort of fault it is. Which of them end a connection (4001) and which are answered by `error`, the
+/// gateway decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DecodeErrorKind {
     /// Not JSON, not an object, not protobuf.
