@@ -1,0 +1,182 @@
+//! Reading the log at a connection's own pace: replay after a resume, and catching up after being behind.
+//!
+//! Both are the same. A writer takes frames from its [`Feed`]; when the outbox is empty and streams
+//! lag, the feed gives a page of one of them, from the hub's memory where that reaches far enough,
+//! else from the log, and looks again. Pages are read no faster than the socket takes them, and only so
+//! many connections of a node read at one time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::StreamRef;
+use protocol::frame::Gap;
+use protocol::{CloseCode, ServerFrame};
+use store::log::Range;
+use store::{Store, StoreError};
+use tokio::sync::Semaphore;
+
+use crate::connection::Connection;
+use crate::encoded::{Encoded, Path};
+use crate::hub::Hub;
+use crate::hub::stream::Pulled;
+use crate::outbox::Next;
+use crate::session::Opened;
+
+/// Most frames of one batch: a write that is stuck holds no more than this.
+const BATCH: usize = 64;
+
+/// What catching up has come to.
+#[derive(Debug)]
+pub enum Progress {
+    /// Frames of a stream that lagged; there may be more.
+    Frames(Vec<Arc<Encoded>>),
+    /// The connection has all that this node has seen.
+    Level,
+}
+
+/// Reads the log for connections that lag; shared by all of a node.
+pub struct CatchUp {
+    hub: Arc<Hub>,
+    store: Arc<dyn Store>,
+    permits: Semaphore,
+    page: u32,
+}
+
+impl CatchUp {
+    /// Reads pages of `page` events, for `at_once` connections at one time.
+    #[must_use]
+    pub fn new(hub: Arc<Hub>, store: Arc<dyn Store>, at_once: usize, page: u32) -> Arc<Self> {
+        Arc::new(Self { hub, store, permits: Semaphore::new(at_once.max(1)), page: page.max(1) })
+    }
+
+    /// The next frames that a connection lacks.
+    ///
+    /// # Errors
+    ///
+    /// When the log can't be read now; nothing was skipped, ask again.
+    pub async fn step(&self, connection: &Connection) -> Result<Progress, StoreError> {
+        for stream in connection.streams() {
+            match self.hub.pull(connection, stream) {
+                Pulled::Level => {}
+                Pulled::Recent(frames) => return Ok(Progress::Frames(frames)),
+                Pulled::Read { after } => {
+                    let frames = self.read(connection, stream, after).await?;
+                    if !frames.is_empty() {
+                        return Ok(Progress::Frames(frames));
+                    }
+                }
+            }
+        }
+        Ok(Progress::Level)
+    }
+
+    async fn read(
+        &self,
+        connection: &Connection,
+        stream: StreamRef,
+        after: u64,
+    ) -> Result<Vec<Arc<Encoded>>, StoreError> {
+        let page = {
+            let _permit = self.permits.acquire().await;
+            self.store.page(connection.meta.user, stream, Range::After(after), self.page).await?
+        };
+        let Some(page) = page else {
+            // No member any more. The person's own stream says so in its turn.
+            self.hub.unsubscribe(connection, stream);
+            return Ok(Vec::new());
+        };
+        if page.floor > after {
+            self.hub.advance(connection, stream, page.head);
+            return Ok(vec![gap(stream, page.floor, page.head)]);
+        }
+        match page.events.last() {
+            Some(last) => self.hub.advance(connection, stream, last.seq),
+            // The hub has seen more than the log has: the sweep finds out that the log is another one.
+            None => self.hub.advance(connection, stream, u64::MAX),
+        }
+        Ok(page.events.into_iter().map(|event| Encoded::event(event, Path::Replay)).collect())
+    }
+}
+
+/// The frame that says that events between a cursor and `floor` are gone; delivery goes on after `head`.
+#[must_use]
+pub fn gap(stream: StreamRef, floor: u64, head: u64) -> Arc<Encoded> {
+    Encoded::frame(ServerFrame::Gap(Gap { stream: stream.to_string(), floor, head }))
+}
+
+/// What a writer is given.
+#[derive(Debug)]
+pub enum Fed {
+    /// The batch has frames.
+    Frames,
+    /// Close with this code.
+    Close(CloseCode),
+}
+
+/// Everything that goes to one connection, in order: what its single writer reads from.
+pub struct Feed {
+    connection: Arc<Connection>,
+    catchup: Arc<CatchUp>,
+    /// `ready` and what belongs to it: goes first.
+    greeting: Vec<Arc<Encoded>>,
+    live: bool,
+    trouble: u32,
+}
+
+impl Feed {
+    /// The feed of a connection.
+    #[must_use]
+    pub fn new(opened: Opened, catchup: Arc<CatchUp>) -> Self {
+        let Opened { connection, greeting } = opened;
+        Self { connection, catchup, greeting, live: false, trouble: 0 }
+    }
+
+    /// Waits for frames and adds them to `batch`, which the writer has emptied.
+    pub async fn next(&mut self, batch: &mut Vec<Arc<Encoded>>) -> Fed {
+        if !self.greeting.is_empty() {
+            batch.append(&mut self.greeting);
+            return Fed::Frames;
+        }
+        loop {
+            match self.connection.outbox.next(batch, BATCH).await {
+                Next::Batch => return Fed::Frames,
+                Next::Close(code) => return Fed::Close(code),
+                Next::CatchUp => {
+                    if self.catch_up(batch).await {
+                        return Fed::Frames;
+                    }
+                }
+            }
+        }
+    }
+
+    /// True when there is something to write.
+    async fn catch_up(&mut self, batch: &mut Vec<Arc<Encoded>>) -> bool {
+        match self.catchup.step(&self.connection).await {
+            Ok(Progress::Frames(frames)) => {
+                self.trouble = 0;
+                batch.extend(frames);
+                self.connection.outbox.lag();
+                true
+            }
+            Ok(Progress::Level) => {
+                self.trouble = 0;
+                self.connection.outbox.caught_up();
+                if self.live {
+                    return false;
+                }
+                self.live = true;
+                batch.push(Encoded::frame(ServerFrame::Live));
+                true
+            }
+            Err(error) => {
+                self.trouble = (self.trouble + 1).min(6);
+                tracing::warn!(%error, connection = %self.connection.meta.id, "can't read the log for a connection; trying again");
+                let longest = 50_u64 << self.trouble;
+                tokio::time::sleep(Duration::from_millis(rand::random_range(longest / 2..=longest))).await;
+                self.connection.outbox.lag();
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! The hub: live connections of this node, and what each has been given of each stream.
+//!
+//! Terms. `seen`: the newest seq of a stream that this node has passed to its subscribers. `last`:
+//! the newest seq given to one subscriber. A subscriber with `last < seen` *lags*: it gets no pushes of that
+//! stream until its writer has read the log up to `seen` ([`crate::catchup`]).
+//!
+//! ```text
+//!   publish(seq)            seq <= seen      known: nothing
+//!                           seq == seen + 1  seen = seq; to each subscriber with last + 1 == seq
+//!                           seq >  seen + 1  hole: the relay loads what lies between
+//! ```
+//!
+//! Both numbers are compared and moved under the lock of the stream's shard, so whichever way an event
+//! comes (from memory, from the relay, twice, late) each subscriber gets it once and in order.
+//!
+//! Membership takes effect here: `member.left` ends the subscriptions of that person before it is
+//! passed on, `room.added` and `room.removed` in a person's stream begin and end theirs,
+//! `session.revoked` closes the connections of that sign-in.
+
+mod effects;
+pub(crate) mod stream;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::{AuthSessionId, ConnectionId, DeviceId, Event, RoomId, StreamRef, UserId};
+use parking_lot::Mutex;
+use protocol::frame::UserTyping;
+use protocol::{CloseCode, ServerFrame};
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use crate::connection::Connection;
+use crate::encoded::{Encoded, Path};
+use crate::hub::effects::Effect;
+use crate::hub::stream::{Pulled, StreamState};
+use crate::metrics::RealtimeMetrics;
+
+/// Why the relay is asked to look at a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dirty {
+    /// The log has at least this seq; 0 when nothing is known.
+    pub(crate) version: u64,
+    /// Found by the sweep, not by a notification.
+    pub(crate) swept: bool,
+}
+
+pub(crate) struct Shard {
+    streams: Mutex<HashMap<Uuid, StreamState>>,
+    /// Bounded by the streams that are followed here: others are not noted.
+    dirty: Mutex<HashMap<Uuid, Dirty>>,
+    pub(crate) wake: Notify,
+}
+
+/// What this node has seen of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Followed {
+    pub(crate) stream: StreamRef,
+    pub(crate) seen: u64,
+}
+
+/// The hub of one node.
+pub struct Hub {
+    shards: Box<[Shard]>,
+    connections: Mutex<HashMap<ConnectionId, Arc<Connection>>>,
+    /// Newest holder of each device's slot on this node.
+    devices: Mutex<HashMap<DeviceId, Arc<Connection>>>,
+    recent: usize,
+    metrics: RealtimeMetrics,
+}
+
+impl Hub {
+    /// An empty hub with so many shards, keeping up to `recent` events of each stream in memory.
+    #[must_use]
+    pub fn new(shards: usize, recent: usize, metrics: RealtimeMetrics) -> Arc<Self> {
+        let shard = || Shard { streams: Mutex::default(), dirty: Mutex::default(), wake: Notify::new() };
+        Arc::new(Self {
+            shards: (0..shards.max(1)).map(|_| shard()).collect(),
+            connections: Mutex::default(),
+            devices: Mutex::default(),
+            recent,
+            metrics,
+        })
+    }
+
+    /// Takes a connection in. An older holder of the same device's slot is closed with 4017; when the new
+    /// one itself is the older, it is the one that closes.
+    pub fn register(&self, connection: &Arc<Connection>) {
+        self.connections.lock().insert(connection.meta.id, Arc::clone(connection));
+        let Some(slot) = connection.slot else { return };
+        let mut devices = self.devices.lock();
+        match devices.get(&slot.device) {
+            Some(holder) if holder.slot.is_some_and(|held| held.epoch > slot.epoch) => {
+                connection.outbox.close(CloseCode::DeviceReplaced);
+            }
+            _ => {
+                if let Some(older) = devices.insert(slot.device, Arc::clone(connection)) {
+                    older.outbox.close(CloseCode::DeviceReplaced);
+                }
+            }
+        }
+    }
+
+    /// Lets a connection go, with all it follows.
+    pub fn unregister(&self, connection: &Connection) {
+        self.connections.lock().remove(&connection.meta.id);
+        if let Some(slot) = connection.slot {
+            let mut devices = self.devices.lock();
+            if devices.get(&slot.device).is_some_and(|held| held.meta.id == connection.meta.id) {
+                devices.remove(&slot.device);
+            }
+        }
+        let streams = connection.streams.lock().take();
+        for stream in streams.unwrap_or_default() {
+            self.drop_subscriber(stream, connection.meta.id);
+        }
+    }
+
+    /// Follows a stream from `last` on. `head` is the stream's head as the caller read it; when this
+    /// node begins to follow the stream with it, the relay looks for what came since. Answers what this
+    /// node has seen of the stream.
+    pub fn subscribe(&self, connection: &Arc<Connection>, stream: StreamRef, last: u64, head: u64) -> u64 {
+        let shard = self.shard(stream.id);
+        let mut streams = shard.streams.lock();
+        // Noted under the lock: an unsubscribe that comes between would leave one of the two behind.
+        if !connection.follow(stream) {
+            return streams.get(&stream.id).map_or(head, StreamState::seen);
+        }
+        let mut fresh = false;
+        let state = streams.entry(stream.id).or_insert_with(|| {
+            fresh = true;
+            StreamState::new(stream, head)
+        });
+        state.subscribe(connection, last, head);
+        let seen = state.seen();
+        if last < seen {
+            connection.outbox.lag();
+        }
+        drop(streams);
+        if fresh {
+            // What was written between the caller's read and this moment was announced to nobody here.
+            self.mark(shard, stream.id, Dirty { version: 0, swept: false });
+        }
+        seen
+    }
+
+    /// No longer follows a stream.
+    pub fn unsubscribe(&self, connection: &Connection, stream: StreamRef) {
+        let shard = self.shard(stream.id);
+        let mut streams = shard.streams.lock();
+        connection.unfollow(stream);
+        if let Some(state) = streams.get_mut(&stream.id)
+            && state.unsubscribe(connection.meta.id)
+        {
+            streams.remove(&stream.id);
+        }
+    }
+
+    fn drop_subscriber(&self, stream: StreamRef, connection: ConnectionId) {
+        let mut streams = self.shard(stream.id).streams.lock();
+        if let Some(state) = streams.get_mut(&stream.id)
+            && state.unsubscribe(connection)
+        {
+            streams.remove(&stream.id);
+        }
+    }
+
+    /// Passes an event to those who follow its stream here, if it is the next one; asks the relay for
+    /// the ones between if it is not.
+    pub fn publish(&self, event: Event, path: Path) {
+        let stream = event.stream;
+        let shard = self.shard(stream.id);
+        let effects = {
+            let mut streams = shard.streams.lock();
+            let Some(state) = streams.get_mut(&stream.id) else { return };
+            if event.seq <= state.seen() {
+                return;
+            }
+            if event.seq > state.seen() + 1 {
+                let version = event.seq;
+                drop(streams);
+                self.mark(shard, stream.id, Dirty { version, swept: false });
+                return;
+            }
+            let effects = Effect::of(&event, state);
+            if let Some(Effect::Leave { user }) = &effects {
+                state.remove_user(*user, event.seq);
+            }
+            state.deliver(&Encoded::event(event, path), self.recent, &self.metrics);
+            effects
+        };
+        // Not under the lock: the room may live in the same shard. Two effects that overtake each other
+        // do no harm, each is compared with the position that the subscription began at.
+        if let Some(effect) = effects {
+            self.apply(effect);
+        }
+    }
+
+    /// Tells those who follow a room here that somebody types, but not that person.
+    pub fn typing(&self, room: RoomId, user: UserId) {
+        let streams = self.shard(room.0).streams.lock();
+        if let Some(state) = streams.get(&room.0) {
+            let frame = ServerFrame::Typing(UserTyping { room_id: room.0, user_id: user.0 });
+            state.whisper(&Encoded::frame(frame), user);
+        }
+    }
+
+    /// Whether a person follows a room with a connection of this node, which only members can.
+    #[must_use]
+    pub fn user_follows(&self, user: UserId, room: RoomId) -> bool {
+        let streams = self.shard(room.0).streams.lock();
+        streams.get(&room.0).is_some_and(|state| state.has_user(user))
+    }
+
+    /// Notes that the log has `version` of a stream; the relay loads what this node lacks. Nothing
+    /// happens for streams that nobody follows here.
+    pub fn mark_dirty(&self, stream: Uuid, version: u64) {
+        self.mark_if_newer(stream, version, false);
+    }
+
+    /// The same, found by the sweep.
+    pub(crate) fn mark_swept(&self, stream: Uuid, version: u64) {
+        self.mark_if_newer(stream, version, true);
+    }
+
+    fn mark_if_newer(&self, stream: Uuid, version: u64, swept: bool) {
+        let shard = self.shard(stream);
+        let newer = shard.streams.lock().get(&stream).is_some_and(|state| version > state.seen());
+        if newer {
+            self.mark(shard, stream, Dirty { version, swept });
+        }
+    }
+
+    fn mark(&self, shard: &Shard, stream: Uuid, dirty: Dirty) {
+        shard
+            .dirty
+            .lock()
+            .entry(stream)
+            .and_modify(|known| known.version = known.version.max(dirty.version))
+            .or_insert(dirty);
+        shard.wake.notify_one();
+    }
+
+    /// A newer holder took a device's slot: closes the connection here that holds a lower epoch.
+    pub fn fence_device(&self, device: DeviceId, epoch: u64) {
+        let devices = self.devices.lock();
+        if let Some(holder) = devices.get(&device)
+            && holder.slot.is_some_and(|slot| slot.epoch < epoch)
+        {
+            holder.outbox.close(CloseCode::DeviceReplaced);
+        }
+    }
+
+    /// Closes the connections of a sign-in, or of a person, that was ended.
+    pub fn revoke(&self, user_or_session: Uuid) {
+        for connection in self.connections.lock().values() {
+            if connection.meta.session.0 == user_or_session || connection.meta.user.0 == user_or_session {
+                connection.outbox.close(CloseCode::SignInEnded);
+            }
+        }
+    }
+
+    /// Closes every connection.
+    pub fn close_all(&self, code: CloseCode) {
+        for connection in self.connections.lock().values() {
+            connection.outbox.close(code);
+        }
+    }
+
+    /// The live connections.
+    #[must_use]
+    pub fn connections(&self) -> Vec<Arc<Connection>> {
+        self.connections.lock().values().map(Arc::clone).collect()
+    }
+
+    /// Distinct sign-ins of live connections.
+    pub(crate) fn sessions(&self) -> Vec<AuthSessionId> {
+        let mut sessions: Vec<_> = self.connections.lock().values().map(|c| c.meta.session).collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions
+    }
+
+    /// Devices whose slot is held here.
+    pub(crate) fn held_devices(&self) -> Vec<DeviceId> {
+        self.devices.lock().keys().copied().collect()
+    }
+
+    /// Every stream that is followed here.
+    pub(crate) fn followed(&self) -> Vec<Followed> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            all.extend(shard.streams.lock().values().map(StreamState::followed));
+        }
+        all
+    }
+
+    /// How many relay shards there are.
+    #[must_use]
+    pub const fn shard_count(&self) -> usize {
+        self.shards.len()
+    }
+
+    pub(crate) fn shard_at(&self, index: usize) -> &Shard {
+        &self.shards[index]
+    }
+
+    /// Takes what is dirty in a shard, at most `max`, with what has been seen of each; streams that nobody follows
+    /// any more, or that are level by now, are left out.
+    pub(crate) fn take_dirty(&self, index: usize, max: usize) -> Vec<(Followed, Dirty)> {
+        let shard = &self.shards[index];
+        let taken: Vec<(Uuid, Dirty)> = {
+            let mut dirty = shard.dirty.lock();
+            if dirty.len() <= max {
+                std::mem::take(&mut *dirty).into_iter().collect()
+            } else {
+                let keys: Vec<Uuid> = dirty.keys().take(max).copied().collect();
+                keys.into_iter().filter_map(|key| dirty.remove_entry(&key)).collect()
+            }
+        };
+        let streams = shard.streams.lock();
+        taken
+            .into_iter()
+            .filter_map(|(id, dirty)| {
+                let followed = streams.get(&id)?.followed();
+                (dirty.version == 0 || dirty.version > followed.seen).then_some((followed, dirty))
+            })
+            .collect()
+    }
+
+    /// Puts back what could not be loaded.
+    pub(crate) fn put_back(&self, index: usize, dirty: impl Iterator<Item = (Uuid, Dirty)>) {
+        let shard = &self.shards[index];
+        for (stream, entry) in dirty {
+            self.mark(shard, stream, entry);
+        }
+    }
+
+    /// The log no longer has the events after `seen`, up to `to`: subscribers find out by reading (a gap).
+    pub(crate) fn skip_to(&self, stream: Uuid, to: u64) {
+        if let Some(state) = self.shard(stream).streams.lock().get_mut(&stream) {
+            state.skip_to(to);
+        }
+    }
+
+    /// What a connection lacks of a stream: from memory, or where to read on.
+    pub(crate) fn pull(&self, connection: &Connection, stream: StreamRef) -> Pulled {
+        let mut streams = self.shard(stream.id).streams.lock();
+        match streams.get_mut(&stream.id) {
+            Some(state) => state.pull(connection.meta.id),
+            None => Pulled::Level,
+        }
+    }
+
+    /// A connection has been given a stream up to `last`.
+    pub(crate) fn advance(&self, connection: &Connection, stream: StreamRef, last: u64) {
+        if let Some(state) = self.shard(stream.id).streams.lock().get_mut(&stream.id) {
+            state.advance(connection.meta.id, last);
+        }
+    }
+
+    fn shard(&self, stream: Uuid) -> &Shard {
+        // The last bytes of a UUIDv7 are random.
+        let [.., a, b] = *stream.as_bytes();
+        &self.shards[usize::from(u16::from_be_bytes([a, b])) % self.shards.len()]
+    }
+
+    fn apply(&self, effect: Effect) {
+        match effect {
+            Effect::Join { connections, room, head } => {
+                for connection in connections {
+                    self.subscribe(&connection, room.into(), head, head);
+                }
+            }
+            Effect::Part { user, room, seq } => {
+                if let Some(state) = self.shard(room.0).streams.lock().get_mut(&room.0) {
+                    state.remove_user(user, seq);
+                }
+            }
+            // Done under the lock of the room's stream.
+            Effect::Leave { .. } => {}
+            Effect::End { session } => self.revoke(session.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

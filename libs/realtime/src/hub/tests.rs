@@ -1,0 +1,213 @@
+//! The hub against a model: however events come, each subscriber is given each once and in order.
+
+use domain::{DeviceKind, EventId, EventKind, Sender, SlotSessionId};
+use proptest::prelude::*;
+use store::devices::Slot;
+
+use super::*;
+use crate::{ConnectionMeta, Limits};
+
+fn hub() -> Arc<Hub> {
+    Hub::new(2, 4, RealtimeMetrics::register(&prometheus::Registry::new()).unwrap())
+}
+
+fn connection(user: UserId, frames: usize) -> Arc<Connection> {
+    let meta = ConnectionMeta { id: ConnectionId::new(), user, session: AuthSessionId::new() };
+    Arc::new(Connection::new(meta, None, Limits { frames, bytes: 1 << 20 }))
+}
+
+fn event(stream: StreamRef, seq: u64, kind: EventKind, data: &str) -> Event {
+    Event {
+        stream,
+        seq,
+        id: EventId::new(),
+        kind,
+        at: jiff::Timestamp::UNIX_EPOCH,
+        sender: Sender::System,
+        data: data.into(),
+        trace: None,
+    }
+}
+
+fn message(stream: StreamRef, seq: u64) -> Event {
+    event(stream, seq, EventKind::MessageCreated, "{}")
+}
+
+fn drained(connection: &Connection) -> Vec<Arc<Encoded>> {
+    let mut batch = Vec::new();
+    while connection.outbox.has_frames() {
+        connection.outbox.take(&mut batch, 100);
+    }
+    batch
+}
+
+/// What a writer does when it is asked to catch up, with `read` as the log.
+fn catch_up(connection: &Connection, stream: StreamRef, hub: &Hub, head: u64) -> Vec<u64> {
+    let seqs = |frames: &[Arc<Encoded>]| frames.iter().filter_map(|f| f.as_event()).map(|e| e.seq).collect();
+    match hub.pull(connection, stream) {
+        Pulled::Level => Vec::new(),
+        Pulled::Recent(frames) => seqs(&frames),
+        Pulled::Read { after } => {
+            let page: Vec<u64> = (after + 1..=head.min(after + 4)).collect();
+            hub.advance(connection, stream, page.last().copied().unwrap_or(u64::MAX));
+            page
+        }
+    }
+}
+
+/// What waits in an outbox: the seqs of its events.
+fn waiting(connection: &Connection) -> Vec<u64> {
+    drained(connection).iter().filter_map(|frame| frame.as_event()).map(|event| event.seq).collect()
+}
+
+#[test]
+fn an_event_from_memory_goes_out_once_and_a_hole_waits_for_the_relay() {
+    let (hub, room) = (hub(), StreamRef::from(RoomId::new()));
+    let alex = connection(UserId::new(), 10);
+    hub.register(&alex);
+    hub.subscribe(&alex, room, 0, 0);
+    hub.publish(message(room, 1), Path::Local);
+    hub.publish(message(room, 1), Path::Remote);
+    hub.publish(message(room, 3), Path::Local);
+    assert_eq!(waiting(&alex), [1]);
+    hub.publish(message(room, 2), Path::Remote);
+    hub.publish(message(room, 3), Path::Remote);
+    assert_eq!(waiting(&alex), [2, 3]);
+}
+
+#[test]
+fn a_member_who_left_gets_nothing_more_and_one_who_came_back_stays() {
+    let (hub, room_id, user) = (hub(), RoomId::new(), UserId::new());
+    let room = StreamRef::from(room_id);
+    let inbox = StreamRef::from(user);
+    let (alex, sam) = (connection(user, 10), connection(UserId::new(), 10));
+    for one in [&alex, &sam] {
+        hub.register(one);
+        hub.subscribe(one, room, 0, 0);
+    }
+    hub.subscribe(&alex, inbox, 0, 0);
+    let left = format!(r#"{{"user_id":"{user}"}}"#);
+    // Added again: the person's own stream is ahead of the room's on this node.
+    hub.publish(
+        event(inbox, 1, EventKind::RoomRemoved, &format!(r#"{{"room_id":"{room_id}","seq":1}}"#)),
+        Path::Remote,
+    );
+    assert!(!alex.follows(room));
+    let added = format!(r#"{{"room_id":"{room_id}","kind":"group","name":null,"head":1}}"#);
+    hub.publish(event(inbox, 2, EventKind::RoomAdded, &added), Path::Remote);
+    assert!(alex.follows(room));
+    hub.publish(event(room, 1, EventKind::MemberLeft, &left), Path::Remote);
+    assert!(alex.follows(room), "the subscription began after the leave");
+    hub.publish(message(room, 2), Path::Remote);
+    hub.publish(event(room, 3, EventKind::MemberLeft, &left), Path::Remote);
+    hub.publish(message(room, 4), Path::Remote);
+    let seen: Vec<_> = drained(&alex)
+        .iter()
+        .filter_map(|frame| frame.as_event())
+        .map(|event| (event.stream, event.seq))
+        .collect();
+    assert_eq!(seen, [(inbox, 1), (inbox, 2), (room, 2)]);
+    assert_eq!(waiting(&sam), [1, 2, 3, 4]);
+}
+
+#[test]
+fn the_newer_connection_of_a_device_closes_the_older_one_whichever_registers_first() {
+    let (hub, user, device) = (hub(), UserId::new(), DeviceId::new());
+    let of_epoch = |epoch| {
+        let meta = ConnectionMeta { id: ConnectionId::new(), user, session: AuthSessionId::new() };
+        let slot = Slot { session: SlotSessionId::new(), device, kind: DeviceKind::Web, epoch };
+        Arc::new(Connection::new(meta, Some(slot), Limits { frames: 4, bytes: 1000 }))
+    };
+    let (first, second, third) = (of_epoch(1), of_epoch(2), of_epoch(3));
+    hub.register(&second);
+    hub.register(&first);
+    assert_eq!(first.outbox.closing(), Some(CloseCode::DeviceReplaced));
+    assert_eq!(second.outbox.closing(), None);
+    hub.register(&third);
+    assert_eq!(second.outbox.closing(), Some(CloseCode::DeviceReplaced));
+    hub.fence_device(device, 3);
+    assert_eq!(third.outbox.closing(), None, "its own epoch does not fence it");
+    hub.fence_device(device, 4);
+    assert_eq!(third.outbox.closing(), Some(CloseCode::DeviceReplaced));
+}
+
+#[test]
+fn ended_sign_ins_close_their_connections_alone() {
+    let hub = hub();
+    let (alex, sam) = (connection(UserId::new(), 4), connection(UserId::new(), 4));
+    hub.register(&alex);
+    hub.register(&sam);
+    hub.revoke(alex.meta.session.0);
+    assert_eq!((alex.outbox.closing(), sam.outbox.closing()), (Some(CloseCode::SignInEnded), None));
+    hub.revoke(sam.meta.user.0);
+    assert_eq!(sam.outbox.closing(), Some(CloseCode::SignInEnded));
+}
+
+/// One step of a schedule: what the network, the relay and a slow socket may do.
+#[derive(Debug, Clone)]
+enum Step {
+    Commit,
+    Publish(u64),
+    Connect(u64),
+    Drain(usize),
+    CatchUp(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => Just(Step::Commit),
+        6 => (0_u64..6).prop_map(Step::Publish),
+        1 => (0_u64..40).prop_map(Step::Connect),
+        2 => (0_usize..6).prop_map(Step::Drain),
+        3 => (0_usize..6).prop_map(Step::CatchUp),
+    ];
+    proptest::collection::vec(step, 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn every_subscriber_gets_every_event_once_in_order(steps in steps()) {
+        let (hub, room) = (hub(), StreamRef::from(RoomId::new()));
+        let mut head = 0_u64;
+        let mut people: Vec<(Arc<Connection>, u64, Vec<u64>)> = Vec::new();
+        let mut schedule = steps;
+        // In the end everything settles: the relay has come to the head, and everyone drains and catches up.
+        let settle = |people: usize| (0..people).flat_map(|who| [Step::Drain(who), Step::CatchUp(who)]).cycle().take(people * 100);
+        let mut settled = false;
+        loop {
+            let batch = std::mem::take(&mut schedule);
+            for step in batch {
+                match step {
+                    Step::Commit => head += 1,
+                    Step::Publish(back) => if head > back { hub.publish(message(room, head - back), Path::Remote) },
+                    Step::Connect(cursor) if people.len() < 6 => {
+                        let cursor = cursor.min(head);
+                        let one = connection(UserId::new(), 3);
+                        hub.register(&one);
+                        hub.subscribe(&one, room, cursor, head);
+                        people.push((one, cursor, Vec::new()));
+                    }
+                    Step::Connect(_) => {}
+                    Step::Drain(who) => if let Some((one, _, got)) = people.get_mut(who) {
+                        got.extend(waiting(one));
+                    },
+                    Step::CatchUp(who) => if let Some((one, _, got)) = people.get_mut(who) {
+                        // The writer catches up when its queue is empty.
+                        got.extend(waiting(one));
+                        one.outbox.take(&mut Vec::new(), 1);
+                        got.extend(catch_up(one, room, &hub, head));
+                    },
+                }
+            }
+            if settled { break }
+            settled = true;
+            for seq in 1..=head { hub.publish(message(room, seq), Path::Remote); }
+            schedule = settle(people.len()).collect();
+        }
+        for (_, cursor, got) in &people {
+            let expected: Vec<u64> = (cursor + 1..=head).collect();
+            prop_assert_eq!(got, &expected);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Who gets which event, once and in order.
+//!
+//! The [`hub`] knows the live connections of this node and which streams each follows, with the
+//! last seq given to each. The [`relay`] keeps the hub up with the log: woken by notifications and by
+//! the sweep, it loads what the hub lacks. Each connection has an [`outbox`], bounded; when it is
+//! full nothing is lost: the connection falls behind and reads the log at its own pace
+//! ([`catchup`]). [`session`] takes a device's slot and joins a connection to all of this.
+//!
+//! What never lives here: sockets, HTTP, SQL, and anything that writes events.
+
+pub mod catchup;
+pub mod connection;
+pub mod encoded;
+pub mod hub;
+pub mod metrics;
+pub mod outbox;
+pub mod relay;
+pub mod session;
+pub mod settings;
+
+pub use catchup::{CatchUp, Fed, Feed, Progress};
+pub use connection::{Connection, ConnectionMeta, Focus};
+pub use encoded::{Body, Encoded, Path, Wire};
+pub use hub::Hub;
+pub use metrics::RealtimeMetrics;
+pub use outbox::{Limits, Next, Outbox};
+pub use relay::Relay;
+pub use session::{Alone, Announce, Begin, Opened, Opening, SessionError, Sessions};
+pub use settings::{RelaySettings, SyncSettings};
