@@ -12,6 +12,14 @@ use super::{EntryError, MAX_ID};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdText(Box<str>);
 
+impl IdText {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Which thing an entry is about. UUIDs, the common case, are kept as such: a listener handles
 /// hundreds of thousands of entries in a second.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

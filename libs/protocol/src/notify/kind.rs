@@ -9,6 +9,14 @@ use super::{EntryError, MAX_KIND};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KindName(Box<str>);
 
+impl KindName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
         /// What sort of thing an entry is about, and so what its receiver does.
