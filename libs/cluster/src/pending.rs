@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn thing(n: u8) -> (Kind, Id) {
-        let kind = if n % 2 == 0 { Kind::Stream } else { Kind::RunUpdated };
+        let kind = if n.is_multiple_of(2) { Kind::Stream } else { Kind::RunUpdated };
         (kind, uuid::Uuid::from_u128(n.into()).into())
     }
 
