@@ -1,0 +1,18 @@
+//! What integration tests stand on: real PostgreSQL, real faults, real processes.
+//!
+//! - [`postgres`]: a database per test on a server that all tests of the workspace share, and servers of a test's own.
+//! - [`proxy`]: TCP with faults: cut, stalled, slow, late, refused.
+//! - [`port`]: ports that stay a test's own over restarts.
+//! - [`random`]: names that collide with nobody's.
+//!
+//! What is missing here (PostgreSQL, `flock`) fails the test with the reason; nothing is ever skipped.
+//!
+//! What never lives here: anything the product uses. Only `dev-dependencies` name this crate, and it knows no crate of
+//! the workspace but `localpg`, so that each of them can test with it.
+// A fault in here is a fault of the test, told by failing it.
+#![allow(clippy::panic, clippy::expect_used)]
+
+pub mod port;
+pub mod postgres;
+pub mod random;
+pub mod workspace;

@@ -1,0 +1,99 @@
+//! Where tests of this workspace keep what they share, and how they take turns.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The `target` directory the running test was built into.
+///
+/// # Panics
+///
+/// When the running executable is none that cargo built as a test.
+#[must_use]
+pub fn target_dir() -> PathBuf {
+    let exe = std::env::current_exe().expect("the path of the running test");
+    // target/<profile>/deps/<test>
+    exe.ancestors()
+        .find(|dir| dir.file_name().is_some_and(|name| name == "deps"))
+        .and_then(|deps| deps.parent()?.parent())
+        .unwrap_or_else(|| panic!("{} is no test that cargo built", exe.display()))
+        .to_owned()
+}
+
+/// The directory of what tests share: `target/testkit`.
+///
+/// # Panics
+///
+/// When it can't be made.
+#[must_use]
+pub fn shared_dir() -> PathBuf {
+    let dir = target_dir().join("testkit");
+    fs::create_dir_all(&dir).unwrap_or_else(|error| panic!("cannot make {}: {error}", dir.display()));
+    dir
+}
+
+/// A directory of what tests share that the user PostgreSQL runs as can enter: `target/testkit/postgres`, or, when that
+/// user can't get there (a checkout in root's home), one in the system's temporary directory.
+///
+/// # Panics
+///
+/// When there is none.
+pub(crate) fn server_dir() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        let preferred = shared_dir().join("postgres");
+        if localpg::reachable(&preferred) {
+            return preferred;
+        }
+        let fallback = std::env::temp_dir().join(format!("switchboard-testkit-{:016x}", hash(&target_dir())));
+        assert!(
+            localpg::reachable(&fallback),
+            "the user PostgreSQL runs as can enter neither {} nor {}",
+            preferred.display(),
+            fallback.display()
+        );
+        fallback
+    })
+}
+
+/// A number that is the same in every process for the same value.
+pub(crate) fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How a lock is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Shared,
+    Alone,
+}
+
+/// Takes the lock on the file at `path`, waiting for whoever has it; free again once the file is dropped.
+pub(crate) async fn lock(path: PathBuf, hold: Hold) -> File {
+    let shown = path.display().to_string();
+    let taken = tokio::task::spawn_blocking(move || -> io::Result<File> {
+        let file = open_lock(&path)?;
+        match hold {
+            Hold::Shared => file.lock_shared()?,
+            Hold::Alone => file.lock()?,
+        }
+        Ok(file)
+    });
+    taken
+        .await
+        .expect("locking does not panic")
+        .unwrap_or_else(|error| panic!("cannot lock {shown}: {error}"))
+}
+
+pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).write(true).open(path)
+}
+
+/// Whether the process of this number, of this machine, is gone.
+pub(crate) fn is_gone(pid: u32) -> bool {
+    !Path::new(&format!("/proc/{pid}")).exists()
+}
