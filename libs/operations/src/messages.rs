@@ -1,0 +1,144 @@
+//! Messages: send, edit, delete, react.
+
+use std::sync::Arc;
+
+use domain::{Event, EventId, RoomId, UserId, mention, text};
+use serde::Serialize;
+use store::StoreError;
+use store::messages::{Appended, MessageEdit, NewMessage, Reaction};
+
+use crate::Operations;
+use crate::error::Error;
+
+/// A message as it is sent.
+#[derive(Debug, Clone)]
+pub struct SendMessage {
+    /// Where.
+    pub room: RoomId,
+    /// Who.
+    pub sender: UserId,
+    /// What.
+    pub body: String,
+    /// Makes the send safe to repeat.
+    pub nonce: Option<String>,
+    /// The message it answers.
+    pub reply_to: Option<EventId>,
+    /// W3C `traceparent` of the call.
+    pub trace: Option<Arc<str>>,
+}
+
+#[derive(Serialize)]
+struct CreatedData<'a> {
+    body: &'a str,
+    nonce: Option<&'a str>,
+    reply_to: Option<EventId>,
+    mentions: &'a [UserId],
+}
+
+#[derive(Serialize)]
+struct EditedData<'a> {
+    event_id: EventId,
+    body: &'a str,
+    mentions: &'a [UserId],
+}
+
+impl Operations {
+    /// Sends a message. A nonce that the same sender used in the same room gives the first event again.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` for body or nonce, `NotFound` for a room the sender is not in, or a message
+    /// that is answered but not there.
+    pub async fn send_message(&self, send: SendMessage) -> Result<Appended, Error> {
+        text::body(&send.body, self.messages.max_body_bytes)?;
+        if let Some(nonce) = &send.nonce {
+            text::nonce("nonce", nonce)?;
+        }
+        let mentions = self.mentions(send.room, &send.body).await?;
+        let data = CreatedData {
+            body: &send.body,
+            nonce: send.nonce.as_deref(),
+            reply_to: send.reply_to,
+            mentions: &mentions,
+        };
+        let message = NewMessage {
+            id: EventId::new(),
+            room: send.room,
+            sender: send.sender,
+            data: json(&data)?,
+            nonce: send.nonce,
+            reply_to: send.reply_to,
+            trace: send.trace,
+        };
+        self.combiner.append(message).await
+    }
+
+    /// Gives a message a new body.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` for the body; `NotFound`, `Forbidden`, `MessageDeleted`.
+    pub async fn edit_message(
+        &self,
+        actor: UserId,
+        room: RoomId,
+        message: EventId,
+        body: &str,
+    ) -> Result<Event, Error> {
+        text::body(body, self.messages.max_body_bytes)?;
+        let mentions = self.mentions(room, body).await?;
+        let data = json(&EditedData { event_id: message, body, mentions: &mentions })?;
+        let edit = MessageEdit { room, message, actor, id: EventId::new(), data };
+        let event = self.store.edit_message(&edit).await?;
+        self.announcer.events([event.clone()]);
+        Ok(event)
+    }
+
+    /// Deletes a message; deleting it again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `Forbidden`.
+    pub async fn delete_message(&self, actor: UserId, room: RoomId, message: EventId) -> Result<(), Error> {
+        self.announcer.events(self.store.delete_message(actor, room, message).await?);
+        Ok(())
+    }
+
+    /// Adds a reaction. The same one again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` for the emoji; `NotFound`, `MessageDeleted`.
+    pub async fn add_reaction(&self, reaction: &Reaction) -> Result<(), Error> {
+        text::emoji(&reaction.emoji)?;
+        self.announcer.events(self.store.add_reaction(reaction).await?);
+        Ok(())
+    }
+
+    /// Takes a reaction back. One that is not there changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` for the emoji; `NotFound`.
+    pub async fn remove_reaction(&self, reaction: &Reaction) -> Result<(), Error> {
+        text::emoji(&reaction.emoji)?;
+        self.announcer.events(self.store.remove_reaction(reaction).await?);
+        Ok(())
+    }
+
+    /// The members that a text mentions. Costs nothing when it has no `@`.
+    async fn mentions(&self, room: RoomId, body: &str) -> Result<Vec<UserId>, Error> {
+        let handles: Vec<String> = mention::handles(body).into_iter().collect();
+        if handles.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.store.members_by_handle(room, &handles).await?)
+    }
+}
+
+fn json(data: &impl Serialize) -> Result<Arc<str>, Error> {
+    // Strings and ids always are JSON; were they not, nothing may be written.
+    serde_json::to_string(data)
+        .map(Into::into)
+        .map_err(|error| StoreError::Internal(format!("a message that is no JSON: {error}")).into())
+}
