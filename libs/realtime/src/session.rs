@@ -42,6 +42,12 @@ impl Announce for Alone {
     fn announce(&self, _kind: Kind, _id: Id, _version: Option<u64>) {}
 }
 
+impl Announce for cluster::Notifier {
+    fn announce(&self, kind: Kind, id: Id, version: Option<u64>) {
+        self.notify(kind, id, version);
+    }
+}
+
 /// How a session begins.
 #[derive(Debug, Clone, Copy)]
 pub enum Begin {
