@@ -14,5 +14,6 @@
 
 pub mod port;
 pub mod postgres;
+pub mod proxy;
 pub mod random;
 pub mod workspace;

@@ -1,0 +1,120 @@
+//! Takes connections and orders.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::SyncSender;
+
+use socket2::SockRef;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::pump::pump;
+use super::{Arrivals, Behaviour, Counts, Order};
+
+/// What the kernel keeps for the proxy of bytes that nobody has read yet, so that who sends to a stalled or
+/// slow reader notices soon.
+const RECEIVE_BUFFER: u32 = 64 * 1024;
+
+/// Serves until nobody can give orders any more.
+pub(super) async fn run(
+    addr: SocketAddr,
+    behaviour: Behaviour,
+    mut orders: mpsc::Receiver<Order>,
+    counts: watch::Sender<Counts>,
+    listening: SyncSender<()>,
+) {
+    let mut listener = Some(listen(addr).expect("a port that was just free"));
+    let _ = listening.send(());
+    let (behaviour, _) = watch::channel(behaviour);
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            order = orders.recv() => {
+                let Some(Order { change, done }) = order else { return };
+                let before = behaviour.borrow().generation;
+                behaviour.send_modify(change);
+                let (arrivals, generation) = {
+                    let now = behaviour.borrow();
+                    (now.arrivals, now.generation)
+                };
+                if generation != before {
+                    while connections.join_next().await.is_some() {}
+                    counts.send_modify(|counts| counts.open = 0);
+                }
+                listener = match (arrivals, listener) {
+                    (Arrivals::Refused, _) => None,
+                    (_, Some(listener)) => Some(listener),
+                    (_, None) => Some(listen(addr).expect("a port that is reserved")),
+                };
+                let _ = done.send(());
+            }
+            accepted = accept(listener.as_ref()) => {
+                if let Ok(client) = accepted {
+                    connections.spawn(connection(client, behaviour.subscribe()));
+                    counts.send_modify(|counts| {
+                        counts.open += 1;
+                        counts.accepted += 1;
+                    });
+                }
+            }
+            Some(_) = connections.join_next() => counts.send_modify(|counts| counts.open -= 1),
+        }
+    }
+}
+
+fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.bind(addr)?;
+    socket.listen(1024)
+}
+
+async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
+    match listener {
+        Some(listener) => listener.accept().await.map(|(client, _)| client),
+        None => std::future::pending().await,
+    }
+}
+
+/// One connection to its end. Both sockets are such that dropping them resets, whenever that happens, until both directions
+/// came to an end in order.
+async fn connection(client: TcpStream, mut behaviour: watch::Receiver<Behaviour>) {
+    let now = behaviour.borrow_and_update().clone();
+    let reads = behaviour.clone();
+    tokio::select! {
+        // Without a sender the proxy itself is gone, and that cuts as well.
+        _ = behaviour.wait_for(|later| later.generation != now.generation) => {}
+        // An end out of order is passed on as a reset.
+        _ = pass(client, &now, reads) => {}
+    }
+}
+
+async fn pass(
+    mut client: TcpStream,
+    now: &Behaviour,
+    behaviour: watch::Receiver<Behaviour>,
+) -> io::Result<()> {
+    client.set_zero_linger()?;
+    if now.arrivals == Arrivals::Swallowed {
+        return std::future::pending().await;
+    }
+    let socket = match now.upstream {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.set_zero_linger()?;
+    let mut server = socket.connect(now.upstream).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (from_client, to_client) = client.split();
+    let (from_server, to_server) = server.split();
+    tokio::try_join!(
+        pump(from_client, to_server, behaviour.clone()),
+        pump(from_server, to_client, behaviour),
+    )?;
+    SockRef::from(&client).set_linger(None)?;
+    SockRef::from(&server).set_linger(None)
+}
