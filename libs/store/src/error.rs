@@ -1,6 +1,6 @@
 //! What can go wrong in the store.
 
-use domain::{ErrorCode, ErrorKind};
+use domain::{ErrorCode, ErrorKind, Invalid};
 
 /// A refusal by a rule of the domain, found by the guard in the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,6 +34,12 @@ pub enum StoreError {
     /// The statement took longer than it may and was ended.
     #[error("the database took too long: {0}")]
     Timeout(String),
+    /// A setting of the database is not good; nothing was opened.
+    #[error("{0}")]
+    Settings(Invalid),
+    /// The database lacks migrations, or has those of another release. The text says what to do.
+    #[error("{0}")]
+    Schema(String),
     /// The database answered in a way that it never should; the text is for logs alone.
     #[error("store fault: {0}")]
     Internal(String),
@@ -61,7 +67,7 @@ impl StoreError {
             },
             Self::Unavailable(_) => ErrorCode::Unavailable,
             Self::Timeout(_) => ErrorCode::Timeout,
-            Self::Internal(_) => ErrorCode::Internal,
+            Self::Settings(_) | Self::Schema(_) | Self::Internal(_) => ErrorCode::Internal,
         }
     }
 
@@ -72,7 +78,7 @@ impl StoreError {
             Self::Refused(refusal) => refusal.public_message(),
             Self::Unavailable(_) => "the database does not answer; try again".into(),
             Self::Timeout(_) => "the database took too long; try again".into(),
-            Self::Internal(_) => "a fault of the server".into(),
+            Self::Settings(_) | Self::Schema(_) | Self::Internal(_) => "a fault of the server".into(),
         }
     }
 }
@@ -96,5 +102,11 @@ impl Refusal {
 impl From<Refusal> for StoreError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<Invalid> for StoreError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Settings(invalid)
     }
 }

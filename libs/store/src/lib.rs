@@ -14,6 +14,7 @@ pub mod error;
 pub mod log;
 pub mod messages;
 pub mod nodes;
+pub mod postgres;
 pub mod rates;
 pub mod retention;
 pub mod rooms;

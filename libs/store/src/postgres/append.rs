@@ -1,0 +1,121 @@
+//! Appending events: the one way rows get into the log.
+//!
+//! Who appends to several streams in one transaction locks them first, all at once ([`LOCK`], sorted by id), or two of
+//! them wait for each other. A look-up that must see what others appended meanwhile (a nonce, a membership) belongs into a
+//! statement after the lock: a statement keeps the snapshot it began with.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::{Event, EventId, EventKind, Sender, StreamRef};
+use jiff::Timestamp;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use crate::postgres::row::Columns;
+use crate::postgres::sqlstate::Fault;
+use crate::postgres::statement::statements;
+
+statements! {
+    LOCK = "log/lock";
+    APPEND = "log/append";
+}
+
+/// An event that has no seq yet.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub(super) stream: StreamRef,
+    pub(super) id: EventId,
+    pub(super) kind: EventKind,
+    pub(super) sender: Sender,
+    /// Unique per stream and sender.
+    pub(super) nonce: Option<String>,
+    /// The body, as JSON text.
+    pub(super) data: Arc<str>,
+    pub(super) trace: Option<Arc<str>>,
+}
+
+impl Draft {
+    /// An event with a fresh id, of the system, with neither nonce nor trace.
+    pub(super) fn of_system(stream: impl Into<StreamRef>, kind: EventKind, data: &serde_json::Value) -> Self {
+        Self {
+            stream: stream.into(),
+            id: EventId::new(),
+            kind,
+            sender: Sender::System,
+            nonce: None,
+            data: data.to_string().into(),
+            trace: None,
+        }
+    }
+}
+
+/// Drafts as the parameters of [`APPEND`]; the events get their seqs in the order given.
+pub(super) struct Append<'a> {
+    drafts: &'a [Draft],
+    streams: Vec<Uuid>,
+    ids: Vec<Uuid>,
+    kinds: Vec<&'a str>,
+    sender_kinds: Vec<&'a str>,
+    sender_ids: Vec<Option<Uuid>>,
+    nonces: Vec<Option<&'a str>>,
+    data: Vec<&'a str>,
+    traces: Vec<Option<&'a str>>,
+}
+
+impl<'a> Append<'a> {
+    pub(super) fn new(drafts: &'a [Draft]) -> Self {
+        Self {
+            drafts,
+            streams: drafts.iter().map(|draft| draft.stream.id).collect(),
+            ids: drafts.iter().map(|draft| draft.id.0).collect(),
+            kinds: drafts.iter().map(|draft| draft.kind.as_str()).collect(),
+            sender_kinds: drafts.iter().map(|draft| draft.sender.kind()).collect(),
+            sender_ids: drafts.iter().map(|draft| draft.sender.id()).collect(),
+            nonces: drafts.iter().map(|draft| draft.nonce.as_deref()).collect(),
+            data: drafts.iter().map(|draft| &*draft.data).collect(),
+            traces: drafts.iter().map(|draft| draft.trace.as_deref()).collect(),
+        }
+    }
+
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 8] {
+        [
+            &self.streams,
+            &self.ids,
+            &self.kinds,
+            &self.sender_kinds,
+            &self.sender_ids,
+            &self.nonces,
+            &self.data,
+            &self.traces,
+        ]
+    }
+
+    /// The events, in the order of the drafts, from the rows that [`APPEND`] gave.
+    pub(super) fn events(&self, rows: &[Row]) -> Result<Vec<Event>, Fault> {
+        let mut written = HashMap::with_capacity(rows.len());
+        for row in rows {
+            written.insert(row.value::<Uuid>("id")?, (row.count("seq")?, row.value::<Timestamp>("at")?));
+        }
+        self.drafts
+            .iter()
+            .map(|draft| {
+                let (seq, at) = written
+                    .get(&draft.id.0)
+                    .copied()
+                    .ok_or_else(|| Fault::internal(format!("event {} was not written", draft.id)))?;
+                Ok(Event {
+                    stream: draft.stream,
+                    seq,
+                    id: draft.id,
+                    kind: draft.kind.clone(),
+                    at,
+                    sender: draft.sender,
+                    data: draft.data.clone(),
+                    trace: draft.trace.clone(),
+                })
+            })
+            .collect()
+    }
+}

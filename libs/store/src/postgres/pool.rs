@@ -1,0 +1,196 @@
+//! The pool, and the sessions it lends.
+//!
+//! A connection goes back to the pool only when every exchange on it was completed and no transaction is open; nothing in
+//! this module changes a session's settings. So there is nothing to reset, no round trip is paid
+//! for it, and prepared statements stay. Everything else is closed:
+//!
+//! | the session is dropped while | then |
+//! |---|---|
+//! | nothing is under way | the connection goes back |
+//! | a statement runs (its caller went away, or ran out of time) | the statement is cancelled, the connection closed |
+//! | a transaction is open | the connection is closed, which rolls it back |
+//! | an error said that the server is lost or no longer the primary | the connection is closed |
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{
+    ClientWrapper, Connect, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
+};
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_postgres::{CancelToken, Client, Error};
+
+use crate::error::StoreError;
+use crate::postgres::connect::Connector;
+use crate::postgres::metrics::Metrics;
+use crate::postgres::settings::DatabaseSettings;
+use crate::postgres::sqlstate::Fault;
+
+/// How long a transaction may wait for its client: only a node that hangs does.
+const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(10);
+/// Cancellations that wait to be sent. Beyond it connections are just closed, and their statement
+/// ends by its timeout.
+const CANCELLATIONS: usize = 64;
+
+/// Lends sessions.
+pub(super) struct Sessions {
+    pool: Pool,
+    shared: Arc<Shared>,
+    canceller: JoinHandle<()>,
+}
+
+struct Shared {
+    metrics: Metrics,
+    cancellations: mpsc::Sender<Cancellation>,
+}
+
+/// The connection is kept until the cancellation went out, so that the server can't
+/// have given its process to somebody else.
+struct Cancellation {
+    token: CancelToken,
+    connection: ClientWrapper,
+}
+
+impl Sessions {
+    pub(super) fn new(
+        settings: &DatabaseSettings,
+        connector: &Connector,
+        metrics: Metrics,
+    ) -> Result<Self, StoreError> {
+        let millis = |duration: Duration| format!("{}ms", duration.as_millis().max(1));
+        let connector = connector
+            .clone()
+            .with_session_setting("statement_timeout", &millis(settings.statement_timeout))
+            .with_session_setting("lock_timeout", &millis(settings.statement_timeout / 2))
+            .with_session_setting("idle_in_transaction_session_timeout", &millis(IDLE_IN_TRANSACTION))
+            .with_session_setting("default_transaction_isolation", "read committed");
+        let manager = Manager::from_connect(
+            connector.config().clone(),
+            Opener(connector.clone()),
+            ManagerConfig { recycling_method: RecyclingMethod::Fast },
+        );
+        let pool = Pool::builder(manager)
+            .max_size(settings.pool_size.max(1))
+            .wait_timeout(Some(settings.pool_wait))
+            .create_timeout(Some(settings.connect_timeout))
+            // The connection used last has its statements prepared and its caches warm.
+            .queue_mode(QueueMode::Lifo)
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| StoreError::Internal(format!("the pool can't be built: {error}")))?;
+        let (cancellations, queue) = mpsc::channel(CANCELLATIONS);
+        let canceller = tokio::spawn(cancel(queue, connector, settings.connect_timeout));
+        Ok(Self { pool, shared: Arc::new(Shared { metrics, cancellations }), canceller })
+    }
+
+    /// A session, once a connection is free.
+    pub(super) async fn session(&self) -> Result<Session, StoreError> {
+        let asked = Instant::now();
+        let object = self.pool.get().await;
+        self.shared.metrics.pool_wait(asked.elapsed());
+        let object = object.map_err(|error| StoreError::Unavailable(format!("no connection: {error}")))?;
+        Ok(Session {
+            object: Some(object),
+            under_way: AtomicU32::new(0),
+            in_transaction: AtomicBool::new(false),
+            spoiled: AtomicBool::new(false),
+            shared: self.shared.clone(),
+        })
+    }
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        self.canceller.abort();
+    }
+}
+
+struct Opener(Connector);
+
+impl Connect for Opener {
+    fn connect(&self, _: &tokio_postgres::Config) -> BoxFuture<'_, Result<(Client, JoinHandle<()>), Error>> {
+        Box::pin(async {
+            let (client, connection) = self.0.open().await?;
+            // The handle is kept beside the client and aborted with it.
+            let driver = tokio::spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::warn!(%error, "a connection to the database broke");
+                }
+            });
+            Ok((client, driver))
+        })
+    }
+}
+
+async fn cancel(mut queue: mpsc::Receiver<Cancellation>, connector: Connector, patience: Duration) {
+    while let Some(Cancellation { token, connection }) = queue.recv().await {
+        match tokio::time::timeout(patience, token.cancel_query(connector.tls())).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "an abandoned statement could not be cancelled"),
+            Err(_) => tracing::debug!("cancelling an abandoned statement took too long"),
+        }
+        drop(connection);
+    }
+}
+
+/// A connection lent by the pool; see the table in this module's head for its end.
+pub(super) struct Session {
+    /// None only while it is dropped.
+    object: Option<Object>,
+    under_way: AtomicU32,
+    in_transaction: AtomicBool,
+    spoiled: AtomicBool,
+    shared: Arc<Shared>,
+}
+
+impl Session {
+    pub(super) fn client(&self) -> Result<&ClientWrapper, Fault> {
+        self.object.as_deref().ok_or_else(|| Fault::internal("a session without connection"))
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// Runs one exchange with the server. When the future is dropped before its end, the session knows.
+    pub(super) async fn exchange<T>(&self, exchange: impl Future<Output = T>) -> T {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        let outcome = exchange.await;
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        outcome
+    }
+
+    /// Notes that a transaction was opened or closed.
+    pub(super) fn set_in_transaction(&self, open: bool) {
+        self.in_transaction.store(open, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_in_transaction(&self) -> bool {
+        self.in_transaction.load(Ordering::Relaxed)
+    }
+
+    /// The connection is not to be used by anybody after this.
+    pub(super) fn spoil(&self) {
+        self.spoiled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Some(object) = self.object.take() else { return };
+        let under_way = *self.under_way.get_mut() > 0;
+        if !under_way && !*self.in_transaction.get_mut() && !*self.spoiled.get_mut() {
+            return; // the object's own drop gives it back
+        }
+        let connection = Object::take(object);
+        if under_way {
+            self.shared.metrics.abandoned();
+            let token = connection.cancel_token();
+            // When the queue is full the connection is closed all the same.
+            drop(self.shared.cancellations.try_send(Cancellation { token, connection }));
+        }
+    }
+}

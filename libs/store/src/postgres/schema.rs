@@ -1,0 +1,300 @@
+//! Migrations: `migrations/postgres/NNNN_verb_noun.sql`, built into the binary.
+//!
+//! One migrator at a time holds an advisory lock; the others wait, then find nothing left to do. Each
+//! migration is a transaction together with the row that notes it, so a migrator may die anywhere.
+//! A serving node never migrates: it looks whether its own migrations are there. A database that is *newer* than
+//! the binary is refused by the migrator, but may be served: migrations expand first and contract a release later,
+//! so that old nodes live on while a new release is rolled out.
+
+use std::time::Duration;
+
+use domain::LogEpoch;
+use sha2::{Digest, Sha256};
+use tokio_postgres::{Client, Row};
+
+use crate::error::StoreError;
+use crate::postgres::connect::Connector;
+use crate::postgres::pool::Session;
+use crate::postgres::row::Columns;
+use crate::postgres::settings::DatabaseSettings;
+use crate::postgres::sqlstate::{Fault, statement_fault};
+use crate::postgres::statement::{Statement, statements};
+use crate::postgres::transaction::Params;
+
+statements! {
+    EXISTS = "schema/exists";
+    CREATE = "schema/create";
+    APPLIED = "schema/applied";
+    RECORD = "schema/record";
+    LOCK = "schema/lock";
+    FOUND = "schema/found";
+}
+
+/// The number of the advisory lock: the first bytes of "switchboard".
+const LOCK_NUMBER: i64 = 0x7377_6974_6368_626f;
+/// Between two tries to get the lock.
+const LOCK_INTERVAL: Duration = Duration::from_millis(100);
+/// A migration that waits longer for a table lets go: those who queue behind it are serving.
+const LOCK_TIMEOUT: &str = "5s";
+
+/// A migration of this binary.
+#[derive(Debug)]
+pub struct Migration {
+    /// Counts from 1, without holes.
+    pub version: u32,
+    /// `verb_noun`.
+    pub name: &'static str,
+    sql: &'static str,
+}
+
+macro_rules! migrations {
+    ($($version:literal $name:literal $file:literal;)*) => {
+        /// The migrations that this binary knows, in order.
+        pub const MIGRATIONS: &[Migration] = &[$(Migration {
+            version: $version,
+            name: $name,
+            sql: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres/", $file)),
+        }),*];
+    };
+}
+
+migrations! {
+    1 "create_people" "0001_create_people.sql";
+    2 "create_log" "0002_create_log.sql";
+}
+
+impl Migration {
+    fn checksum(&self) -> Vec<u8> {
+        Sha256::digest(self.sql.as_bytes()).to_vec()
+    }
+
+    fn label(&self) -> String {
+        format!("{:04}_{}", self.version, self.name)
+    }
+}
+
+/// A migration that was applied just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// Its number.
+    pub version: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// Where a database stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchemaVersion {
+    /// The newest migration that the database has; 0 before the first.
+    pub database: u32,
+    /// The newest migration that this binary knows.
+    pub binary: u32,
+}
+
+/// Brings a database up to this binary. Safe to call from several processes at once.
+///
+/// # Errors
+///
+/// `Schema` when the database is newer than this binary, or was migrated by other files than ours;
+/// otherwise what connecting and the statements answer.
+pub async fn migrate(settings: &DatabaseSettings) -> Result<Vec<Applied>, StoreError> {
+    migrate_to(settings, MIGRATIONS).await
+}
+
+/// Where the database stands.
+///
+/// # Errors
+///
+/// What connecting answers.
+pub async fn schema_version(settings: &DatabaseSettings) -> Result<SchemaVersion, StoreError> {
+    let connector = Connector::new(settings, "schema")?;
+    let applied = on_connection(&connector, async |client: &Client| applied(client).await).await?;
+    Ok(version_of(&applied))
+}
+
+pub(super) async fn migrate_to(
+    settings: &DatabaseSettings,
+    known: &[Migration],
+) -> Result<Vec<Applied>, StoreError> {
+    let connector = Connector::new(settings, "migrate")?
+        .with_session_setting("statement_timeout", "0")
+        .with_session_setting("lock_timeout", LOCK_TIMEOUT);
+    on_connection(&connector, async |client: &Client| {
+        while !run(client, LOCK, &[&LOCK_NUMBER]).await?.iter().all(|row| row.get("locked")) {
+            tracing::info!("another process migrates the database; waiting");
+            tokio::time::sleep(LOCK_INTERVAL).await;
+        }
+        run(client, CREATE, &[]).await?;
+        let noted = applied(client).await?;
+        check_history(&noted, known)?;
+        let mut done = Vec::new();
+        for migration in known.iter().skip(noted.len()) {
+            apply(client, migration).await?;
+            tracing::info!(migration = migration.label(), "applied");
+            done.push(Applied { version: migration.version, name: migration.name.to_owned() });
+        }
+        if !known.is_empty() {
+            run(client, FOUND, &[&LogEpoch::new().0]).await?;
+        }
+        Ok(done)
+    })
+    .await
+}
+
+/// For a serving node: refuses a database that lacks what this binary needs.
+pub(super) async fn check_version(session: &Session) -> Result<(), Fault> {
+    let migrated: bool = match session.query(EXISTS, &[]).await?.first() {
+        Some(row) => row.value("migrated")?,
+        None => false,
+    };
+    let mut noted = Vec::new();
+    if migrated {
+        noted = session.query(APPLIED, &[]).await?.iter().map(Noted::read).collect::<Result<_, _>>()?;
+    }
+    let SchemaVersion { database, binary } = version_of(&noted);
+    if database < binary {
+        return Err(StoreError::Schema(format!(
+            "the database has migration {database}, this release needs {binary}: run `switchboard migrate`"
+        ))
+        .into());
+    }
+    if database > binary {
+        tracing::warn!(database, binary, "the database is newer than this release");
+    }
+    Ok(())
+}
+
+/// Runs work on a connection of its own, which ends with it.
+async fn on_connection<T>(
+    connector: &Connector,
+    work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let (client, connection) = connector.connect().await?;
+    tokio::select! {
+        outcome = work(&client) => outcome,
+        ended = connection => Err(match ended {
+            Ok(()) => StoreError::Unavailable("the connection ended".into()),
+            Err(error) => StoreError::from(statement_fault("migrate", &error).0),
+        }),
+    }
+}
+
+async fn run(client: &Client, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, StoreError> {
+    client
+        .query(statement.sql, params)
+        .await
+        .map_err(|error| statement_fault(statement.name, &error).0.into())
+}
+
+/// A row of `schema_migrations`.
+struct Noted {
+    version: u32,
+    name: String,
+    checksum: Vec<u8>,
+}
+
+impl Noted {
+    fn read(row: &Row) -> Result<Self, Fault> {
+        let version: i32 = row.value("version")?;
+        Ok(Self {
+            version: u32::try_from(version).map_err(|_| Fault::internal("a migration below zero"))?,
+            name: row.value("name")?,
+            checksum: row.value("checksum")?,
+        })
+    }
+}
+
+async fn applied(client: &Client) -> Result<Vec<Noted>, StoreError> {
+    let migrated = run(client, EXISTS, &[]).await?.iter().all(|row| row.get("migrated"));
+    if !migrated {
+        return Ok(Vec::new());
+    }
+    Ok(run(client, APPLIED, &[]).await?.iter().map(Noted::read).collect::<Result<_, _>>()?)
+}
+
+fn version_of(noted: &[Noted]) -> SchemaVersion {
+    SchemaVersion {
+        database: noted.last().map_or(0, |migration| migration.version),
+        binary: MIGRATIONS.last().map_or(0, |migration| migration.version),
+    }
+}
+
+/// What is noted must be the beginning of what is known.
+fn check_history(noted: &[Noted], known: &[Migration]) -> Result<(), StoreError> {
+    if let Some(newest) = noted.last().filter(|newest| newest.version as usize > known.len()) {
+        return Err(StoreError::Schema(format!(
+            "the database has migration {:04}_{}, this release knows {} only: use the newer release",
+            newest.version,
+            newest.name,
+            known.len()
+        )));
+    }
+    for (place, have) in noted.iter().enumerate() {
+        let Some(ours) = known.get(place).filter(|ours| ours.version == have.version) else {
+            return Err(StoreError::Schema(format!(
+                "the database has migration {:04}_{} but not the one before it",
+                have.version, have.name
+            )));
+        };
+        if ours.checksum() != have.checksum {
+            return Err(StoreError::Schema(format!(
+                "the database was migrated by another text of {}: a migration that was released must not be changed",
+                ours.label()
+            )));
+        }
+    }
+    Ok(())
+}
+
+async fn apply(client: &Client, migration: &Migration) -> Result<(), StoreError> {
+    let fault =
+        |error: &tokio_postgres::Error| StoreError::from(statement_fault(&migration.label(), error).0);
+    let version =
+        i32::try_from(migration.version).map_err(|_| StoreError::Internal("too many migrations".into()))?;
+    // After an error the connection ends, which rolls back.
+    client.batch_execute("BEGIN").await.map_err(|error| fault(&error))?;
+    client.batch_execute(migration.sql).await.map_err(|error| fault(&error))?;
+    run(client, RECORD, &[&version, &migration.name, &migration.checksum()]).await?;
+    client.batch_execute("COMMIT").await.map_err(|error| fault(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_the_folder() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations/postgres");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .expect("the folder of migrations")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        let known: Vec<String> = MIGRATIONS.iter().map(|known| format!("{}.sql", known.label())).collect();
+        assert_eq!(known, files);
+        for (place, migration) in MIGRATIONS.iter().enumerate() {
+            assert_eq!(migration.version as usize, place + 1, "versions have no holes");
+        }
+    }
+
+    fn noted(migration: &Migration) -> Noted {
+        Noted { version: migration.version, name: migration.name.into(), checksum: migration.checksum() }
+    }
+
+    #[test]
+    fn another_history_is_refused() {
+        let mut history: Vec<Noted> = MIGRATIONS.iter().map(noted).collect();
+        assert!(check_history(&history, MIGRATIONS).is_ok());
+        assert!(check_history(&history[..1], MIGRATIONS).is_ok());
+
+        let newer = check_history(&history, &MIGRATIONS[..1]).expect_err("newer than the binary");
+        assert!(newer.to_string().contains("use the newer release"), "{newer}");
+
+        let hole = check_history(&history[1..], MIGRATIONS).expect_err("a hole");
+        assert!(hole.to_string().contains("not the one before"), "{hole}");
+
+        history[0].checksum = vec![0; 32];
+        let changed = check_history(&history, MIGRATIONS).expect_err("a changed text");
+        assert!(changed.to_string().contains("another text of 0001_create_people"), "{changed}");
+    }
+}
