@@ -1,0 +1,245 @@
+//! The one place where a router is served.
+//!
+//! axum's own `serve` has no deadline for headers and does not wait for connections; this does
+//! both. Each connection is HTTP/1.1, may upgrade, and has the peer's address in its request
+//! extensions ([`ConnectInfo`]). A connection counts towards [`ServeSettings::max_connections`] as
+//! long as it speaks HTTP; who upgrades it keeps it counted by holding on to its [`Slot`].
+//!
+//! hyper's own HTTP/1.1 server is used, not hyper-util's `auto` one: that reads the first bytes to find the
+//! version before any timer runs, so a peer that says nothing stays for ever. An upgraded connection is
+//! therefore `upgraded.downcast::<TokioIo<TcpStream>>()`.
+//!
+//! Failures: an accept that fails never ends the loop (out of file descriptors backs off, a peer that
+//! went away is nothing); a connection over the limit is answered 503 and closed at once, so
+//! that a balancer tries another node; a connection that panics takes only itself along.
+//!
+//! Stopping: when `shutdown` is cancelled the listener closes first, then each connection finishes the
+//! response it is at (an upgraded one is left to its owner), and what has not ended at
+//! the deadline is cut off and counted in the log.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde::{Deserialize, Serialize};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+/// How long the loop rests after an accept that failed for want of something (file descriptors, memory).
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// Least time between two log lines about the same trouble.
+const LOG_EVERY: Duration = Duration::from_secs(5);
+
+/// What is buffered of a request at most before its headers are complete.
+const HEADER_BYTES: usize = 64 * 1024;
+
+/// How connections are served.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServeSettings {
+    /// How long a connection may take until the headers of its next request are complete. A connection that is
+    /// kept open for reuse waits no longer than this either, so let a proxy in front forget idle ones sooner.
+    #[serde(with = "domain::duration")]
+    pub header_read_timeout: Duration,
+    /// How many connections are open at most; more are answered 503 and closed.
+    pub max_connections: usize,
+}
+
+impl Default for ServeSettings {
+    fn default() -> Self {
+        Self { header_read_timeout: Duration::from_secs(30), max_connections: 50_000 }
+    }
+}
+
+/// One place among [`ServeSettings::max_connections`], in the extensions of every request. Whoever upgrades the
+/// connection holds a clone until the upgraded socket is closed.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    _permit: Arc<OwnedSemaphorePermit>,
+}
+
+/// A listener with the router it serves.
+#[derive(Debug)]
+pub struct Server {
+    name: &'static str,
+    listener: TcpListener,
+    router: Router,
+    settings: ServeSettings,
+}
+
+impl Server {
+    /// A server by this name (for the log). It accepts when it is run.
+    #[must_use]
+    pub fn new(name: &'static str, listener: TcpListener, router: Router, settings: ServeSettings) -> Self {
+        Self { name, listener, router, settings }
+    }
+
+    /// Serves until `shutdown` is cancelled, then waits `deadline` for connections to finish.
+    ///
+    /// Dropping the future cuts every connection off.
+    pub async fn run(self, shutdown: CancellationToken, deadline: Duration) {
+        let Self { name, listener, router, settings } = self;
+        let max = settings.max_connections.min(Semaphore::MAX_PERMITS);
+        let serving = Serving { name, router, settings, slots: Arc::new(Semaphore::new(max)) };
+        let mut connections = JoinSet::new();
+        serving.accept(&listener, &shutdown, &mut connections).await;
+        drop(listener);
+        serving.finish(connections, deadline).await;
+    }
+}
+
+/// What the accept loop and the connections share.
+struct Serving {
+    name: &'static str,
+    router: Router,
+    settings: ServeSettings,
+    slots: Arc<Semaphore>,
+}
+
+impl Serving {
+    async fn accept(
+        &self,
+        listener: &TcpListener,
+        shutdown: &CancellationToken,
+        connections: &mut JoinSet<()>,
+    ) {
+        let (mut full, mut failed) = (Seldom::default(), Seldom::default());
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return,
+                Some(ended) = connections.join_next() => {
+                    self.ended(ended);
+                    continue;
+                }
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((socket, peer)) => match self.slots.clone().try_acquire_owned() {
+                    Ok(permit) => {
+                        let slot = Slot { _permit: Arc::new(permit) };
+                        connections.spawn(self.connection(socket, peer, slot, shutdown.clone()));
+                    }
+                    Err(_) => {
+                        if full.due() {
+                            let max = self.settings.max_connections;
+                            tracing::warn!(listener = self.name, max, "connection limit reached, refusing");
+                        }
+                        refuse(&socket);
+                    }
+                },
+                Err(error) if is_about_the_peer(&error) => {}
+                Err(error) => {
+                    if failed.due() {
+                        tracing::error!(listener = self.name, %error, "can't accept connections, trying again");
+                    }
+                    tokio::select! {
+                        () = shutdown.cancelled() => return,
+                        () = tokio::time::sleep(ACCEPT_REST) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn connection(
+        &self,
+        socket: TcpStream,
+        peer: SocketAddr,
+        slot: Slot,
+        shutdown: CancellationToken,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (name, router, timeout) = (self.name, self.router.clone(), self.settings.header_read_timeout);
+        async move {
+            // Small frames must not wait for each other; a socket that refuses is as good as closed.
+            if socket.set_nodelay(true).is_err() {
+                return;
+            }
+            let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+                request.extensions_mut().insert(ConnectInfo(peer));
+                request.extensions_mut().insert(slot.clone());
+                router.clone().oneshot(request.map(Body::new))
+            });
+            let mut builder = http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(timeout).max_buf_size(HEADER_BYTES);
+            let connection = builder.serve_connection(TokioIo::new(socket), service).with_upgrades();
+            tokio::pin!(connection);
+            let ended = tokio::select! {
+                biased;
+                ended = &mut connection => ended,
+                () = shutdown.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            // A peer that stops half way, or never spoke HTTP, is its own business.
+            if let Err(error) = ended {
+                tracing::debug!(listener = name, %peer, %error, "connection ended");
+            }
+        }
+    }
+
+    /// Waits for the connections, then cuts off those that stay.
+    async fn finish(&self, mut connections: JoinSet<()>, deadline: Duration) {
+        let all = async {
+            while let Some(ended) = connections.join_next().await {
+                self.ended(ended);
+            }
+        };
+        if tokio::time::timeout(deadline, all).await.is_err() {
+            tracing::warn!(listener = self.name, connections = connections.len(), "cutting connections off");
+            connections.shutdown().await;
+        }
+    }
+
+    fn ended(&self, ended: Result<(), tokio::task::JoinError>) {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            tracing::error!(listener = self.name, "a connection panicked");
+        }
+    }
+}
+
+/// Answers without reading: the socket's buffer is empty, so what is written fits.
+fn refuse(socket: &TcpStream) {
+    const ANSWER: &[u8] =
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    // A socket that can't take it is closed all the same.
+    let _ = socket.try_write(ANSWER);
+}
+
+/// Whether an accept failed because of the peer alone, so that the next one may go well at once.
+fn is_about_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}
+
+/// Says yes at most once per [`LOG_EVERY`].
+#[derive(Debug, Default)]
+struct Seldom {
+    last: Option<Instant>,
+}
+
+impl Seldom {
+    fn due(&mut self) -> bool {
+        let now = Instant::now();
+        let due = self.last.is_none_or(|last| now.duration_since(last) >= LOG_EVERY);
+        if due {
+            self.last = Some(now);
+        }
+        due
+    }
+}

@@ -1,0 +1,245 @@
+//! Tests of the loader: order of sources, and errors that name key, source and what is allowed.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::*;
+use crate::telemetry::{LogFormat, LogSettings};
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Settings {
+    log: LogSettings,
+    gateway: Gateway,
+    secrets: Secrets,
+    database: Database,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Gateway {
+    listen: SocketAddr,
+    max_connections: u32,
+    enabled: bool,
+    ratio: f64,
+    allowed_origins: Vec<String>,
+    shards: Option<u16>,
+    peers: Option<Vec<String>>,
+    #[serde(with = "domain::duration")]
+    timeout: Duration,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            max_connections: 10,
+            enabled: true,
+            ratio: 0.5,
+            allowed_origins: vec!["https://example.com".to_owned()],
+            shards: None,
+            peers: None,
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Secrets {
+    seal_key: Option<String>,
+    pins: Vec<u32>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Database {
+    url: String,
+    token_ttl: u32,
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self { url: "postgres://localhost/switchboard".to_owned(), token_ttl: 5 }
+    }
+}
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().expect("temporary file");
+    std::fs::write(file.path(), text).expect("written");
+    file
+}
+
+fn loaded(loader: &Loader) -> Settings {
+    loader.load().expect("good settings").settings
+}
+
+fn refused(loader: &Loader) -> String {
+    loader.load::<Settings>().expect_err("must be refused").to_string()
+}
+
+#[test]
+fn without_sources_the_defaults() {
+    let loaded = Loader::new().load::<Settings>().expect("defaults");
+    assert_eq!(loaded.settings, Settings::default());
+    assert_eq!(loaded.source("gateway.listen"), Source::Default);
+}
+
+#[test]
+fn each_source_overrules_the_one_before() {
+    let file = file("[gateway]\nmax_connections = 1\nratio = 0.1\nenabled = false\n\n[log]\n");
+    let loader = Loader::new().file(Some(file.path()));
+    let settings = loaded(&loader);
+    assert_eq!((settings.gateway.max_connections, settings.gateway.ratio), (1, 0.1));
+    assert!(!settings.gateway.enabled);
+
+    let loader = loader.environment([
+        ("SWITCHBOARD__GATEWAY__MAX_CONNECTIONS", "2"),
+        ("SWITCHBOARD__GATEWAY__RATIO", "0.2"),
+        ("SWITCHBOARD_CONFIG", "not a setting"),
+        ("PATH", "not a setting"),
+    ]);
+    let loader = loader.flag("gateway.max_connections", "3").flag("log.format", "json");
+    let loaded = loader.load::<Settings>().expect("good settings");
+    let Settings { gateway, log, .. } = &loaded.settings;
+    assert_eq!((gateway.max_connections, gateway.ratio, gateway.enabled), (3, 0.2, false));
+    assert_eq!(log.format, LogFormat::Json);
+    assert_eq!(loaded.source("gateway.max_connections"), Source::Flag("gateway.max_connections".to_owned()));
+    assert_eq!(loaded.source("gateway.ratio"), Source::Variable("SWITCHBOARD__GATEWAY__RATIO".to_owned()));
+    assert_eq!(loaded.source("gateway.enabled"), Source::File(file.path().to_owned()));
+}
+
+#[test]
+fn text_becomes_what_the_key_takes() {
+    let settings = loaded(&Loader::new().lists(["gateway.peers"]).environment([
+        ("SWITCHBOARD__GATEWAY__ALLOWED_ORIGINS", "https://a.example.com, https://b.example.com,"),
+        ("SWITCHBOARD__GATEWAY__PEERS", "one,two"),
+        ("SWITCHBOARD__GATEWAY__SHARDS", "7"),
+        ("SWITCHBOARD__GATEWAY__TIMEOUT", "1500ms"),
+        ("SWITCHBOARD__GATEWAY__LISTEN", "[::1]:9000"),
+        ("SWITCHBOARD__GATEWAY__ENABLED", "false"),
+        ("SWITCHBOARD__SECRETS__SEAL_KEY", "007"),
+        ("SWITCHBOARD__SECRETS__PINS", "1,2"),
+    ]));
+    assert_eq!(settings.gateway.allowed_origins, ["https://a.example.com", "https://b.example.com"]);
+    assert_eq!(settings.gateway.peers, Some(vec!["one".to_owned(), "two".to_owned()]));
+    assert_eq!(settings.gateway.shards, Some(7));
+    assert_eq!(settings.gateway.timeout, Duration::from_millis(1500));
+    assert_eq!(settings.gateway.listen, SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9000)));
+    assert!(!settings.gateway.enabled);
+    assert_eq!(settings.secrets.seal_key.as_deref(), Some("007"), "text that looks like a number stays text");
+    assert_eq!(settings.secrets.pins, [1, 2]);
+}
+
+#[test]
+fn empty_text_unsets_what_is_unset_by_default_and_empties_lists() {
+    let settings =
+        loaded(&Loader::new().environment([
+            ("SWITCHBOARD__GATEWAY__SHARDS", ""),
+            ("SWITCHBOARD__GATEWAY__ALLOWED_ORIGINS", ""),
+        ]));
+    assert_eq!(settings.gateway.shards, None);
+    assert!(settings.gateway.allowed_origins.is_empty());
+    let message = refused(&Loader::new().environment([("SWITCHBOARD__GATEWAY__MAX_CONNECTIONS", "")]));
+    assert!(message.contains("gateway.max_connections"), "{message}");
+}
+
+#[test]
+fn unknown_keys_are_named_with_their_source_and_the_nearest_known_key() {
+    let file = file("[gateway]\nmax_conections = 1\n");
+    let message = refused(&Loader::new().file(Some(file.path())));
+    let path = file.path().display().to_string();
+    for part in ["gateway.max_conections", &path, "did you mean gateway.max_connections?"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let message = refused(&Loader::new().environment([("SWITCHBOARD__GATWAY__LISTEN", "x")]));
+    for part in ["gatway.listen", "SWITCHBOARD__GATWAY__LISTEN", "did you mean gateway.listen?"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let message = refused(&Loader::new().flag("entirely.else", "x"));
+    assert!(message.contains("entirely.else") && message.contains("command line"), "{message}");
+    assert!(message.contains("docs/configuration.md"), "{message}");
+    let message = refused(&Loader::new().flag("gateway", "x"));
+    assert!(message.contains("unknown setting gateway in"), "a section is no key: {message}");
+}
+
+#[test]
+fn bad_values_are_named_with_their_source_and_what_is_allowed() {
+    let cases = [
+        ("SWITCHBOARD__GATEWAY__MAX_CONNECTIONS", "many", "u32"),
+        ("SWITCHBOARD__GATEWAY__ENABLED", "perhaps", "a boolean"),
+        ("SWITCHBOARD__GATEWAY__TIMEOUT", "5 weeks", "units ms, s, m, h, d"),
+        ("SWITCHBOARD__GATEWAY__LISTEN", "nowhere", "socket address"),
+        ("SWITCHBOARD__GATEWAY__SHARDS", "-1", "u16"),
+        ("SWITCHBOARD__LOG__FORMAT", "xml", "`text` or `json`"),
+    ];
+    for (name, value, allowed) in cases {
+        let message = refused(&Loader::new().environment([(name, value)]));
+        let key = name[PREFIX.len()..].to_lowercase().replace("__", ".");
+        for part in [&key, name, value, allowed] {
+            assert!(message.contains(part), "{message} lacks {part}");
+        }
+    }
+    let file = file("[gateway]\nmax_connections = 5000000000\n");
+    let message = refused(&Loader::new().file(Some(file.path())));
+    assert!(message.contains("gateway.max_connections") && message.contains("5000000000"), "{message}");
+    let file = self::file("[gateway]\nallowed_origins = [\"https://example.com\", [1]]\n");
+    let message = refused(&Loader::new().file(Some(file.path())));
+    assert!(message.contains("gateway.allowed_origins:"), "{message}");
+    let file = self::file("gateway = 5\n");
+    let message = refused(&Loader::new().file(Some(file.path())));
+    assert!(message.contains("gateway"), "{message}");
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    let file = file("[secrets]\npins = \"hunter2\"\n");
+    let message = refused(&Loader::new().file(Some(file.path())));
+    assert!(message.contains("secrets.pins") && !message.contains("hunter2"), "{message}");
+
+    let message = refused(&Loader::new().environment([("SWITCHBOARD__SECRETS__PINS", "1,hunter2")]));
+    assert!(message.contains("secrets.pins") && message.contains("a list"), "{message}");
+    assert!(!message.contains("hunter2"), "{message}");
+
+    let loaded =
+        Loader::new().flag("database.url", "postgres://alex:hunter2@db").load::<Settings>().expect("good");
+    let message = loaded.refuse("database.url", "one host").to_string();
+    assert!(message.contains("database.url") && message.contains("one host"), "{message}");
+    assert!(!message.contains("hunter2"), "{message}");
+
+    let broken = self::file("[secrets]\nseal_key = \"hunter2\n");
+    let message = refused(&Loader::new().file(Some(broken.path())));
+    assert!(message.contains("line 2") && !message.contains("hunter2"), "{message}");
+
+    let message = refused(&Loader::new().flag("database.token_ttl", "soon"));
+    assert!(message.contains("soon"), "a number is no secret, whatever its name: {message}");
+}
+
+#[test]
+fn a_combination_is_refused_with_value_and_source() {
+    let loaded = Loader::new().flag("gateway.enabled", "false").load::<Settings>().expect("good alone");
+    let message = loaded.refuse("gateway.enabled", "true while gateway.shards is set").to_string();
+    for part in ["gateway.enabled", "\"false\"", "command line", "true while"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named_with_who_named_it() {
+    let message = refused(&Loader::new().file(Some(Path::new("no-such-file.toml"))));
+    assert!(message.contains("no-such-file.toml") && message.contains("--config"), "{message}");
+}
+
+#[test]
+fn the_reference_lists_every_key_with_its_default() {
+    let reference = reference::<Settings>().expect("a tree");
+    let default_of =
+        |key: &str| reference.iter().find(|(k, _)| k == key).map(|(_, default)| default.as_str());
+    assert_eq!(reference.len(), 14);
+    assert_eq!(default_of("gateway.timeout"), Some("30s"));
+    assert_eq!(default_of("gateway.allowed_origins"), Some("https://example.com"));
+    assert_eq!(default_of("gateway.shards"), Some(""));
+    assert_eq!(default_of("log.format"), Some("text"));
+}
