@@ -2,6 +2,7 @@
 //!
 //! - [`postgres`]: a database per test on a server that all tests of the workspace share, and servers of a test's own.
 //! - [`proxy`]: TCP with faults: cut, stalled, slow, late, refused.
+//! - [`cluster`]: api, gateway and worker processes, to be killed, stopped, frozen and cut off.
 //! - [`port`]: ports that stay a test's own over restarts.
 //! - [`random`]: names that collide with nobody's.
 //!
@@ -12,6 +13,8 @@
 // A fault in here is a fault of the test, told by failing it.
 #![allow(clippy::panic, clippy::expect_used)]
 
+pub mod cluster;
+pub mod http;
 pub mod port;
 pub mod postgres;
 pub mod proxy;

@@ -1,25 +1,36 @@
 //! Where tests of this workspace keep what they share, and how they take turns.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The `target` directory the running test was built into.
+/// The directory the running test was built into: `target/<profile>`. Binaries of the workspace are there.
 ///
 /// # Panics
 ///
 /// When the running executable is none that cargo built as a test.
 #[must_use]
-pub fn target_dir() -> PathBuf {
+pub fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("the path of the running test");
     // target/<profile>/deps/<test>
     exe.ancestors()
         .find(|dir| dir.file_name().is_some_and(|name| name == "deps"))
-        .and_then(|deps| deps.parent()?.parent())
+        .and_then(Path::parent)
         .unwrap_or_else(|| panic!("{} is no test that cargo built", exe.display()))
         .to_owned()
+}
+
+/// The `target` directory the running test was built into.
+///
+/// # Panics
+///
+/// As [`profile_dir`].
+#[must_use]
+pub fn target_dir() -> PathBuf {
+    profile_dir().parent().expect("a profile has a parent").to_owned()
 }
 
 /// The directory of what tests share: `target/testkit`.
@@ -56,6 +67,34 @@ pub(crate) fn server_dir() -> &'static Path {
         );
         fallback
     })
+}
+
+/// A directory for the logs of the running test, emptied of what an earlier run left:
+/// `target/testkit/logs/<binary>.<test>`, and with a number for the second one of the same test.
+///
+/// # Panics
+///
+/// When it can't be made.
+#[must_use]
+pub fn log_dir() -> PathBuf {
+    static TAKEN: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
+    let exe = std::env::current_exe().expect("the path of the running test");
+    let binary = exe.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    // Without cargo's hash.
+    let binary = binary.rsplit_once('-').map_or(binary.as_str(), |(name, _)| name);
+    // The test harness names a test's thread by the test.
+    let test = std::thread::current().name().unwrap_or("unnamed").replace("::", ".");
+    let mut name = format!("{binary}.{test}");
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let times = taken.entry(name.clone()).or_default();
+    *times += 1;
+    if *times > 1 {
+        name = format!("{name}.{times}");
+    }
+    let dir = shared_dir().join("logs").join(name);
+    drop(fs::remove_dir_all(&dir));
+    fs::create_dir_all(&dir).unwrap_or_else(|error| panic!("cannot make {}: {error}", dir.display()));
+    dir
 }
 
 /// A number that is the same in every process for the same value.

@@ -1,0 +1,52 @@
+//! Stands for the `switchboard` binary in the tests of the cluster: migrates nothing, is ready while it reaches its
+//! database, ends on SIGTERM.
+#![allow(clippy::expect_used)]
+
+use std::env;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+fn setting(key: &str) -> String {
+    env::var(format!("SWITCHBOARD__{key}")).unwrap_or_default()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["migrate"] => {
+            localpg::query(&setting("DATABASE__URL"), "SELECT 1").await.expect("a database");
+        }
+        ["node", role] => {
+            println!("{role} starts, {} {}", setting("CLUSTER__MODE"), setting("GREETING__TEXT"));
+            let mut term = signal(SignalKind::terminate()).expect("a signal");
+            tokio::select! {
+                () = serve(role) => {}
+                _ = term.recv() => println!("{role} drained"),
+            }
+        }
+        _ => std::process::exit(2),
+    }
+}
+
+async fn serve(role: &str) {
+    let http = setting("HTTP__LISTEN");
+    assert_eq!(http.is_empty(), role == "worker");
+    assert!(setting("GREETING__TEXT") != "wrong", "this node never starts");
+    let admin = TcpListener::bind(setting("ADMIN__LISTEN")).await.expect("the admin address");
+    loop {
+        let (mut stream, _) = admin.accept().await.expect("a connection");
+        let mut request = [0; 1024];
+        let read = stream.read(&mut request).await.unwrap_or_default();
+        let status = match localpg::query(&setting("DATABASE__URL"), "SELECT 1").await {
+            Ok(_) => "200 OK",
+            Err(_) => "503 Service Unavailable",
+        };
+        let path = String::from_utf8_lossy(&request[..read]);
+        let path = path.split(' ').nth(1).unwrap_or_default();
+        drop(stream.write_all(format!("HTTP/1.0 {status}\r\n\r\n{role} {path}").as_bytes()).await);
+    }
+}
