@@ -130,7 +130,10 @@ fn parse(url: &str) -> Result<Target, Invalid> {
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err(refuse("a text that is no such URL"));
     }
-    let (base, query) = url.split_once('?').unwrap_or((url, ""));
+    // A password may hold a bare question mark: the query begins behind the address.
+    let address = url.find('@').unwrap_or(0);
+    let question = url[address..].find('?').map_or(url.len(), |place| address + place);
+    let (base, query) = (&url[..question], url[question..].trim_start_matches('?'));
     if base.matches('@').count() > 1 {
         // Read on, the end of the password would be taken for the host, and shown.
         return Err(refuse("a URL with more than one @"));
@@ -241,8 +244,9 @@ mod tests {
             refused("postgres://db.example.com/?sslmode=require&sslrootcert=/r.pem").contains("verify-full")
         );
         assert!(refused("postgres:///chat").contains("without a host"), "{}", refused("postgres:///chat"));
-        let secret = refused("postgres://sam:hunter?2hunter2@db.example.com/chat");
+        let secret = refused("postgres://sam:hunter2@hunter2@db.example.com/chat");
         assert!(!secret.is_empty() && !secret.contains("hunter"), "{secret}");
+        assert!(parse("postgres://sam:hunter?sslmode=x@db.example.com/chat?sslmode=require").is_ok());
     }
 
     #[test]
