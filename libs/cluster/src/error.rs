@@ -43,6 +43,15 @@ pub enum Error {
         /// How long it listened.
         limit: Duration,
     },
+    /// NOTIFY was answered, but LISTEN, which worked before, did not hear it.
+    #[error(
+        "NOTIFY was accepted but LISTEN did not hear it within {}: this node or the server can't keep up",
+        domain::duration::display(*.limit)
+    )]
+    Late {
+        /// How long it listened.
+        limit: Duration,
+    },
     /// A metric could not be registered.
     #[error("registering metrics failed: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -53,9 +62,12 @@ impl Error {
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::Connect(_) | Self::Closed | Self::Database(_) | Self::Standby | Self::Unheard { .. } => {
-                ErrorKind::Unavailable
-            }
+            Self::Connect(_)
+            | Self::Closed
+            | Self::Database(_)
+            | Self::Standby
+            | Self::Unheard { .. }
+            | Self::Late { .. } => ErrorKind::Unavailable,
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::Metrics(_) => ErrorKind::Internal,
         }

@@ -16,8 +16,9 @@
 //!
 //! The *self-test* after LISTEN is the same, but sent from a second connection which is then closed. What a session
 //! says itself comes back with the answer, even through a pooler in transaction mode that will never pass on
-//! what others say.
+//! what others say (tried with PgBouncer 1.18).
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -91,6 +92,17 @@ impl Listener {
         Self { connector, node, settings, state, ears }
     }
 
+    /// Tries once whether LISTEN works through this connector, for whoever looks into a configuration.
+    ///
+    /// # Errors
+    ///
+    /// What is in the way: no connection, a pooler in transaction mode, a standby.
+    pub async fn probe(connector: Arc<dyn Connect>, settings: ListenerSettings) -> Result<(), Error> {
+        let metrics = Metrics::register(&prometheus::Registry::new())?;
+        let mut listener = Self::new(connector, NodeId::new(), settings, Arc::new(Nobody), metrics);
+        Box::pin(listener.open()).await.map(drop)
+    }
+
     /// Whether this node hears others, now and from now on.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<ListenerState> {
@@ -117,15 +129,12 @@ impl Listener {
     }
 
     /// One connection, from its beginning to its end.
-    async fn listen(&mut self, backoff: &mut Backoff) -> Result<std::convert::Infallible, Error> {
-        let ListenerSettings { check_interval, check_timeout, connect_timeout, .. } = self.settings;
-        let Session { client, mut messages } = connect::open(&*self.connector, connect_timeout).await?;
-        let listen = client.batch_execute(include_str!("../sql/listen.sql"));
-        connect::answer(&mut messages, listen, "LISTEN", check_timeout).await?;
-        self.self_test(&mut messages).await?;
+    async fn listen(&mut self, backoff: &mut Backoff) -> Result<Infallible, Error> {
+        let Session { client, mut messages } = self.open().await?;
         backoff.reset();
         self.connected();
-        let mut checks = time::interval_at(time::Instant::now() + check_interval, check_interval);
+        let interval = self.settings.check_interval;
+        let mut checks = time::interval_at(time::Instant::now() + interval, interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -138,6 +147,16 @@ impl Listener {
         }
     }
 
+    /// A session that listens and is known to hear.
+    async fn open(&mut self) -> Result<Session, Error> {
+        let ListenerSettings { check_timeout, connect_timeout, .. } = self.settings;
+        let Session { client, mut messages } = connect::open(&*self.connector, connect_timeout).await?;
+        let listen = client.batch_execute(include_str!("../sql/listen.sql"));
+        connect::answer(&mut messages, listen, "LISTEN", check_timeout).await?;
+        self.self_test(&mut messages).await?;
+        Ok(Session { client, messages })
+    }
+
     async fn self_test(&mut self, messages: &mut Messages) -> Result<(), Error> {
         let limit = self.settings.check_timeout;
         let mut other = connect::open(&*self.connector, self.settings.connect_timeout).await?;
@@ -148,7 +167,10 @@ impl Listener {
             "the self-test of the listener",
             limit,
         );
-        self.round_trip(messages, from_other).await
+        self.round_trip(messages, from_other).await.map_err(|error| match error {
+            Error::Late { limit } => Error::Unheard { limit },
+            other => other,
+        })
     }
 
     /// Waits for the answer to a ping and for the ping itself, handing over what else is heard meanwhile.
@@ -170,7 +192,7 @@ impl Listener {
                 heard = connect::next_notification(messages) => self.ears.hear(&heard?),
                 () = &mut deadline => {
                     return Err(if answered {
-                        Error::Unheard { limit }
+                        Error::Late { limit }
                     } else {
                         Error::Timeout { what: "the listener's round trip", limit }
                     });
@@ -199,6 +221,15 @@ impl Listener {
         }
         before != away
     }
+}
+
+/// Takes what is heard during a probe.
+struct Nobody;
+
+impl Receiver for Nobody {
+    fn entry(&self, _: Entry) {}
+    fn connected(&self) {}
+    fn disconnected(&self) {}
 }
 
 impl Ears {

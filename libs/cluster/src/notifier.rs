@@ -140,23 +140,9 @@ impl NotifierTask {
     async fn open(&mut self) -> Result<&mut Session, Error> {
         let session = match self.session.take() {
             Some(session) => session,
-            None => self.connect().await?,
+            None => connect(&*self.connector, &self.settings).await?,
         };
         Ok(self.session.insert(session))
-    }
-
-    async fn connect(&self) -> Result<Session, Error> {
-        let Session { client, mut messages } =
-            connect::open(&*self.connector, self.settings.connect_timeout).await?;
-        let lock_timeout = self.settings.lock_timeout.as_millis().to_string();
-        connect::answer(
-            &mut messages,
-            client.query_typed(include_str!("../sql/limit_lock_wait.sql"), &[(&lock_timeout, Type::TEXT)]),
-            "the first statement of the notifier",
-            self.settings.connect_timeout,
-        )
-        .await?;
-        Ok(Session { client, messages })
     }
 
     /// Sends all that is waiting now.
@@ -192,4 +178,17 @@ impl Drop for Batch {
 
 async fn send(client: &Client, payloads: &Vec<String>) -> Result<(), tokio_postgres::Error> {
     client.query_typed(include_str!("../sql/notify.sql"), &[(payloads, Type::TEXT_ARRAY)]).await.map(drop)
+}
+
+async fn connect(connector: &dyn Connect, settings: &NotifierSettings) -> Result<Session, Error> {
+    let Session { client, mut messages } = connect::open(connector, settings.connect_timeout).await?;
+    let lock_timeout = settings.lock_timeout.as_millis().to_string();
+    connect::answer(
+        &mut messages,
+        client.query_typed(include_str!("../sql/limit_lock_wait.sql"), &[(&lock_timeout, Type::TEXT)]),
+        "the first statement of the notifier",
+        settings.connect_timeout,
+    )
+    .await?;
+    Ok(Session { client, messages })
 }

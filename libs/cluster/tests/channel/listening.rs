@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cluster::{ConnectError, ListenerState, NotifierSettings, Session};
+use cluster::{ConnectError, Error, Listener, ListenerState, NotifierSettings, Session};
 use domain::NodeId;
 use futures_util::StreamExt;
 use protocol::notify::Kind;
@@ -140,10 +140,14 @@ async fn a_pooler_that_forgets_listen_is_named() {
             Ok::<_, ConnectError>(Session { client, messages: Box::pin(messages) })
         }
     };
-    let mut ear = Ear::start(Arc::new(connect), NodeId::new(), quick());
+    let connect = Arc::new(connect);
+    let mut ear = Ear::start(Arc::clone(&connect) as _, NodeId::new(), quick());
     ear.until_away("pooler in transaction mode").await;
     assert_eq!(ear.metric("listener_connected"), 0.0);
+    let probe = Listener::probe(Arc::clone(&connect) as _, quick()).await;
+    assert!(matches!(probe, Err(Error::Unheard { .. })), "{probe:?}");
     pooled.store(false, Ordering::Relaxed);
+    Listener::probe(connect, quick()).await.expect("nothing is in the way");
     // Away all the time until now: the first thing the receiver is told is that it is connected.
     ear.expect(Heard::Connected).await;
     ear.stop().await;

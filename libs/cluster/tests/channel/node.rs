@@ -182,9 +182,9 @@ pub(crate) fn stream(n: u128, version: u64) -> (Kind, Id, Option<u64>) {
 /// A metric by name without the prefix: the sum over its labels; for a histogram how often it was observed.
 fn metric(registry: &Registry, name: &str) -> f64 {
     let family = registry.gather().into_iter().find(|family| family.name() == format!("switchboard_{name}"));
-    let values = family.iter().flat_map(|family| family.get_metric()).map(|metric| {
+    let values = family.iter().flat_map(prometheus::proto::MetricFamily::get_metric).map(|metric| {
         let counted = metric.get_histogram().get_sample_count() as f64;
-        metric.get_counter().value() + metric.get_gauge().value() + counted
+        metric.get_counter().get_value() + metric.get_gauge().get_value() + counted
     });
     values.sum()
 }

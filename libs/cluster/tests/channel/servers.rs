@@ -61,7 +61,11 @@ async fn a_standby_is_named_and_used_once_it_is_promoted() {
     mouth.say(1, 1);
     mouth.until("notify_errors_total", 1.0).await;
     by_hand(&url).await.execute("SELECT pg_promote()", &[]).await.expect("promoted");
-    ear.expect(Heard::Connected).await;
+    // What was kept may be heard before the self-test is done, so by order alone nothing is expected here.
+    let mut connected = false;
+    while !connected {
+        connected = ear.next().await == Heard::Connected;
+    }
     mouth.say(1, 2);
     while ear.entry().await != stream(1, 2) {}
     ear.stop().await;
