@@ -1,0 +1,435 @@
+//! [`Identity`]: how somebody gets in, stays in and leaves, once for every face.
+//!
+//! A *sign-in* (auth session) is a family: one login or registration, every refresh token rotated from
+//! it, every access token and ticket made from it. It lives until it is ended (logout, a refresh token
+//! used twice, the person disabled) or its newest refresh token is past its time.
+//!
+//! ```text
+//!  register / login --> sign-in --> access token   (15 min, checked without a query)
+//!                          |------> refresh token  (rotates at each use; the same twice ends the sign-in)
+//!                          '------> ticket         (30 s, one use, on any node)
+//! ```
+
+use std::sync::Arc;
+
+use domain::{AuthSessionId, DeviceId, DeviceKind, Role, User, UserId, text};
+use jiff::Timestamp;
+use prometheus::{IntCounter, Registry};
+use store::accounts::NewUser;
+use store::devices::NewDevice;
+use store::sessions::{EndedSession, NewSession, Rotation};
+use store::tickets::TicketClaims;
+use store::{Refusal, Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::AuthError;
+use crate::keys::{Jwks, Keys};
+use crate::password::{self, Passwords};
+use crate::revocations::{Revocations, Standing};
+use crate::secret::{self, Secret};
+use crate::settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
+use crate::tokens::{Access, Tokens};
+
+/// A device that signs in for the first time.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// What it is.
+    pub kind: DeviceKind,
+    /// What its owner calls it.
+    pub name: String,
+}
+
+/// Who an account is for.
+#[derive(Clone)]
+pub struct NewPerson {
+    /// The unique handle.
+    pub handle: String,
+    /// The password in clear.
+    pub password: String,
+    /// The name that people read; the handle when there is none.
+    pub display_name: Option<String>,
+}
+
+/// A registration.
+#[derive(Clone)]
+pub struct Registration {
+    /// Who.
+    pub person: NewPerson,
+    /// A device to be added with it.
+    pub device: Option<Device>,
+}
+
+/// A login.
+#[derive(Clone)]
+pub struct Login {
+    /// The handle.
+    pub handle: String,
+    /// The password in clear.
+    pub password: String,
+    /// A device to be added with it.
+    pub device: Option<Device>,
+}
+
+/// Somebody who is in.
+#[derive(Debug, Clone)]
+pub struct SignedIn {
+    /// Who.
+    pub user: User,
+    /// The device that was added, or that the sign-in was opened with.
+    pub device: Option<DeviceId>,
+    /// The sign-in.
+    pub session: AuthSessionId,
+    /// Proves who it is, until `expires_in`.
+    pub access_token: Secret,
+    /// Gets the next access token, once.
+    pub refresh_token: Secret,
+    /// How long the access token is good.
+    pub expires_in: std::time::Duration,
+}
+
+/// What came of a refresh token.
+#[derive(Debug, Clone)]
+pub enum Refreshed {
+    /// The next tokens.
+    Renewed(Box<SignedIn>),
+    /// It was used before, so its sign-in was ended: announce that, then answer
+    /// [`AuthError::RefreshReused`].
+    Reused(EndedSession),
+}
+
+/// A ticket on its way to the client.
+#[derive(Debug, Clone)]
+pub struct IssuedTicket {
+    /// The ticket.
+    pub ticket: Secret,
+    /// When it ends, by the database's clock.
+    pub expires_at: Timestamp,
+}
+
+/// Sign-ins, over a store.
+pub struct Identity {
+    store: Arc<dyn Store>,
+    settings: AuthSettings,
+    tickets: TicketSettings,
+    passwords: Passwords,
+    keys: Arc<Keys>,
+    tokens: Tokens,
+    revocations: Arc<Revocations>,
+    tickets_issued: IntCounter,
+}
+
+impl Identity {
+    /// Opens the key store and wires everything up.
+    ///
+    /// # Errors
+    ///
+    /// Settings that can't work, and a key store that can't be opened.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        auth: &AuthSettings,
+        tickets: &TicketSettings,
+        secrets: &SecretSettings,
+        registry: &Registry,
+    ) -> Result<Self, AuthError> {
+        auth.check()?;
+        let keys = Arc::new(Keys::open(secrets).await?);
+        Ok(Self {
+            store,
+            settings: auth.clone(),
+            tickets: tickets.clone(),
+            passwords: Passwords::new(auth).await?,
+            tokens: Tokens::new(Arc::clone(&keys), auth),
+            keys,
+            revocations: Arc::new(Revocations::new(auth.access_ttl + auth.leeway, auth.revocation_capacity)),
+            tickets_issued: crate::limits::counter(
+                registry,
+                "switchboard_tickets_issued_total",
+                "Tickets given out",
+            )?,
+        })
+    }
+
+    /// Makes an account and signs in with it.
+    ///
+    /// # Errors
+    ///
+    /// `RegistrationClosed`; `Invalid`; the store's `HandleTaken`; `RateLimited`.
+    pub async fn register(&self, registration: &Registration) -> Result<SignedIn, AuthError> {
+        if self.settings.registration == RegistrationMode::Closed {
+            return Err(AuthError::RegistrationClosed);
+        }
+        check_device(registration.device.as_ref())?;
+        let user = self.create_user(&registration.person, Role::User).await?;
+        self.open_session(user, registration.device.as_ref()).await
+    }
+
+    /// Makes an account without signing in, also while registration is closed: for administrators.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid`; the store's `HandleTaken`; `RateLimited`.
+    pub async fn create_user(&self, person: &NewPerson, role: Role) -> Result<User, AuthError> {
+        let display_name = person.display_name.as_deref().unwrap_or(&person.handle);
+        text::handle(&person.handle)?;
+        text::name("display_name", display_name)?;
+        text::password(&person.password)?;
+        let user = NewUser {
+            id: UserId::new(),
+            handle: person.handle.clone(),
+            display_name: display_name.to_owned(),
+            role,
+            password_hash: self.passwords.hash(&person.password).await?,
+        };
+        Ok(self.store.create_user(&user).await?)
+    }
+
+    /// Signs in.
+    ///
+    /// # Errors
+    ///
+    /// `BadCredentials`, the same for a handle that nobody has; `Locked`, also with the right password;
+    /// `Disabled`; `RateLimited`.
+    pub async fn login(&self, login: &Login) -> Result<SignedIn, AuthError> {
+        check_device(login.device.as_ref())?;
+        password::plausible(&login.password)?;
+        let credentials = match text::handle(&login.handle) {
+            Ok(()) => self.store.credentials(&login.handle).await?,
+            Err(_) => None,
+        };
+        let Some(credentials) = credentials else {
+            self.passwords.verify_nobody(&login.password).await?;
+            return Err(AuthError::BadCredentials);
+        };
+        if let Some(until) = credentials.locked_until {
+            return Err(AuthError::Locked { until });
+        }
+        let user = credentials.user;
+        if !self.passwords.verify(&login.password, &credentials.password_hash).await? {
+            self.count_failure(&user).await?;
+            return Err(AuthError::BadCredentials);
+        }
+        if credentials.disabled {
+            return Err(AuthError::Disabled);
+        }
+        self.refuse_if_locked_meanwhile(&login.handle).await?;
+        self.store.record_login_success(user.id).await?;
+        self.open_session(user, login.device.as_ref()).await
+    }
+
+    /// Exchanges a refresh token for the next pair of tokens.
+    ///
+    /// # Errors
+    ///
+    /// `Unauthenticated` for a token that is unknown, past its time, or of an ended sign-in.
+    pub async fn refresh(&self, refresh_token: &str) -> Result<Refreshed, AuthError> {
+        let next = Secret::refresh_token()?;
+        let rotation = self
+            .store
+            .rotate_refresh(&secret::hash(refresh_token), &next.hash(), self.settings.refresh_ttl)
+            .await?;
+        match rotation {
+            Rotation::Rotated { session, user, device } => {
+                let user = self.store.user(user).await?;
+                let user = user.ok_or(AuthError::Unauthenticated("the person is gone"))?;
+                let signed_in = self.signed_in(user, device, session, next)?;
+                Ok(Refreshed::Renewed(Box::new(signed_in)))
+            }
+            Rotation::Reused(ended) => {
+                self.revocations.insert(ended.session);
+                Ok(Refreshed::Reused(ended))
+            }
+            Rotation::Refused => Err(AuthError::Unauthenticated("the refresh token is not good")),
+        }
+    }
+
+    /// Ends a sign-in. The event that comes back, when it is news, is to be announced.
+    ///
+    /// # Errors
+    ///
+    /// The store's `NotFound` when this person has no such sign-in.
+    pub async fn logout(&self, user: UserId, session: AuthSessionId) -> Result<EndedSession, AuthError> {
+        let ended = self.store.end_session(user, session).await?;
+        self.revocations.insert(session);
+        Ok(ended)
+    }
+
+    /// Disables or enables a person. Every sign-in that ended by it comes back, to be announced.
+    ///
+    /// # Errors
+    ///
+    /// The store's `NotFound` when there is no such person.
+    pub async fn set_disabled(&self, user: UserId, disabled: bool) -> Result<Vec<EndedSession>, AuthError> {
+        let ended = self.store.set_user_disabled(user, disabled).await?;
+        for session in &ended {
+            self.revocations.insert(session.session);
+        }
+        Ok(ended)
+    }
+
+    /// Who holds this access token. Asks the store only when this node can't know whether the sign-in
+    /// still lives.
+    ///
+    /// # Errors
+    ///
+    /// `TokenExpired`, `SessionRevoked`, `Unauthenticated`.
+    pub async fn authenticate(&self, access_token: &str) -> Result<Access, AuthError> {
+        let access = self.tokens.verify(access_token, Timestamp::now()).await?;
+        self.refuse_if_ended(access.session).await?;
+        Ok(access)
+    }
+
+    /// Makes a ticket from a sign-in.
+    ///
+    /// # Errors
+    ///
+    /// `SessionRevoked` when the sign-in was ended.
+    pub async fn issue_ticket(&self, access: &Access) -> Result<IssuedTicket, AuthError> {
+        let ticket = Secret::ticket()?;
+        let claims = TicketClaims { user: access.user, session: access.session };
+        let issued = self.store.issue_ticket(&ticket.hash(), claims, self.tickets.ttl).await;
+        match issued {
+            Ok(expires_at) => {
+                self.tickets_issued.inc();
+                Ok(IssuedTicket { ticket, expires_at })
+            }
+            Err(StoreError::Refused(Refusal::Forbidden)) => {
+                self.revocations.insert(access.session);
+                Err(AuthError::SessionRevoked)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Uses a ticket up: of any number of calls on any nodes one is let in.
+    ///
+    /// # Errors
+    ///
+    /// `BadTicket` when it is unknown, used, past its time, or its sign-in was ended.
+    pub async fn redeem_ticket(&self, ticket: &str) -> Result<TicketClaims, AuthError> {
+        // What can't be a ticket is no reason for a query.
+        if ticket.len() != 32 || !ticket.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(AuthError::BadTicket);
+        }
+        self.store.consume_ticket(&secret::hash(ticket)).await?.ok_or(AuthError::BadTicket)
+    }
+
+    /// The public signing keys.
+    #[must_use]
+    pub fn jwks(&self) -> Jwks {
+        self.keys.current().jwks()
+    }
+
+    /// The key store.
+    #[must_use]
+    pub const fn keys(&self) -> &Arc<Keys> {
+        &self.keys
+    }
+
+    /// The sign-ins known to have ended: for notifications to be put in, and connections to be compared with.
+    #[must_use]
+    pub const fn revocations(&self) -> &Arc<Revocations> {
+        &self.revocations
+    }
+
+    /// Asks the store now which sign-ins have ended, and gives back those that are news to this node.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn refresh_revocations(&self) -> Result<Vec<AuthSessionId>, AuthError> {
+        Ok(self.revocations.refresh(&*self.store).await?)
+    }
+
+    /// Does that every `auth.revocation_interval` until told to stop, and hands what is news to `tell`.
+    /// For the role to supervise: it never ends by itself.
+    pub async fn follow_revocations(&self, tell: impl Fn(&[AuthSessionId]) + Send, stop: CancellationToken) {
+        let mut failing = false;
+        loop {
+            match self.refresh_revocations().await {
+                Ok(ended) => {
+                    failing = false;
+                    if !ended.is_empty() {
+                        tell(&ended);
+                    }
+                }
+                // Once per outage: the next rounds would say the same.
+                Err(error) if !failing => {
+                    failing = true;
+                    tracing::warn!(%error, "could not ask which sign-ins have ended; trying on");
+                }
+                Err(_) => {}
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(self.settings.revocation_interval) => {}
+            }
+        }
+    }
+
+    async fn open_session(&self, user: User, device: Option<&Device>) -> Result<SignedIn, AuthError> {
+        let refresh_token = Secret::refresh_token()?;
+        let device = device.map(|d| NewDevice { id: DeviceId::new(), kind: d.kind, name: d.name.clone() });
+        let session = NewSession {
+            id: AuthSessionId::new(),
+            user: user.id,
+            device,
+            refresh: refresh_token.hash(),
+            refresh_ttl: self.settings.refresh_ttl,
+        };
+        let device = match self.store.open_session(&session).await {
+            Ok(device) => device,
+            Err(StoreError::Refused(Refusal::Forbidden)) => return Err(AuthError::Disabled),
+            Err(error) => return Err(error.into()),
+        };
+        self.signed_in(user, device.map(|d| d.id), session.id, refresh_token)
+    }
+
+    fn signed_in(
+        &self,
+        user: User,
+        device: Option<DeviceId>,
+        session: AuthSessionId,
+        refresh_token: Secret,
+    ) -> Result<SignedIn, AuthError> {
+        let access_token = self.tokens.issue(user.id, session, Timestamp::now())?;
+        let expires_in = self.tokens.ttl();
+        Ok(SignedIn {
+            user,
+            device,
+            session,
+            access_token: Secret::of(access_token),
+            refresh_token,
+            expires_in,
+        })
+    }
+
+    async fn count_failure(&self, user: &User) -> Result<(), AuthError> {
+        let (threshold, lock_for) = (self.settings.lockout_threshold, self.settings.lockout_duration);
+        let locked = self.store.record_login_failure(user.id, threshold, lock_for).await?;
+        if let Some(until) = locked {
+            tracing::warn!(user = %user.id, %until, "an account is locked after too many failed sign-ins");
+        }
+        Ok(())
+    }
+
+    /// Guesses that were under way when the lock fell must not get in, even if one of them is right.
+    async fn refuse_if_locked_meanwhile(&self, handle: &str) -> Result<(), AuthError> {
+        match self.store.credentials(handle).await?.and_then(|now| now.locked_until) {
+            Some(until) => Err(AuthError::Locked { until }),
+            None => Ok(()),
+        }
+    }
+
+    async fn refuse_if_ended(&self, session: AuthSessionId) -> Result<(), AuthError> {
+        let ended = match self.revocations.standing(session) {
+            Standing::Live => false,
+            Standing::Ended => true,
+            Standing::Unknown => !self.store.not_live(&[session]).await?.is_empty(),
+        };
+        if ended { Err(AuthError::SessionRevoked) } else { Ok(()) }
+    }
+}
+
+fn check_device(device: Option<&Device>) -> Result<(), AuthError> {
+    device.map_or(Ok(()), |device| Ok(text::name("device.name", &device.name)?))
+}
