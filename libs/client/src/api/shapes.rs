@@ -1,0 +1,146 @@
+//! Bodies of requests and answers (contract, section 9). Fields that are not known are skipped.
+
+use std::fmt;
+use std::time::Duration;
+
+use domain::{AgentId, DeviceId, DeviceKind, MemberRole, RoomId, RoomKind, User, UserId};
+use jiff::Timestamp;
+use protocol::frame::Event;
+use serde::{Deserialize, Serialize};
+
+/// What a sign-in answers.
+#[derive(Clone, Deserialize)]
+pub struct SignedIn {
+    /// Who signed in. Refreshing may leave it out.
+    #[serde(default)]
+    pub user: Option<User>,
+    /// The device that was named with the sign-in.
+    #[serde(default)]
+    pub device_id: Option<DeviceId>,
+    /// Proves who one is, for a short time.
+    pub access_token: String,
+    /// Buys the next access token, once.
+    pub refresh_token: String,
+    /// How long the access token is good for.
+    #[serde(with = "domain::duration")]
+    pub expires_in: Duration,
+}
+
+impl fmt::Debug for SignedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignedIn").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// A device to be added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewDevice {
+    /// What it is.
+    pub kind: DeviceKind,
+    /// What its owner calls it.
+    pub name: String,
+}
+
+/// A ticket for one connection.
+#[derive(Clone, Deserialize)]
+pub struct Ticket {
+    /// 128 bits in hex, good once.
+    pub ticket: String,
+    /// Until when.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("expires_at", &self.expires_at).finish_non_exhaustive()
+    }
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Page<T> {
+    /// The entries.
+    pub items: Vec<T>,
+    /// Where the next part begins; none after the last.
+    pub next: Option<String>,
+}
+
+/// A part of a room's events.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct EventPage {
+    /// The events, by seq.
+    pub items: Vec<Event>,
+    /// Where the next part begins; none after the last.
+    #[serde(default)]
+    pub next: Option<serde_json::Value>,
+    /// Events up to this number are no longer kept.
+    pub floor: u64,
+    /// The number of the newest event.
+    pub head: u64,
+}
+
+/// Who a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum MemberId {
+    /// A person.
+    #[serde(rename = "user_id")]
+    User(UserId),
+    /// An agent.
+    #[serde(rename = "agent_id")]
+    Agent(AgentId),
+}
+
+/// A member of a room.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Member {
+    /// Who.
+    #[serde(flatten)]
+    pub id: MemberId,
+    /// What they may do.
+    pub role: MemberRole,
+}
+
+/// A room as one of its members sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Room {
+    /// Which.
+    pub id: RoomId,
+    /// What it is.
+    pub kind: RoomKind,
+    /// Its name; direct messages have none.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Who is in it.
+    #[serde(default)]
+    pub members: Vec<Member>,
+    /// The number of its newest event.
+    pub head: u64,
+    /// Events up to this number are no longer kept.
+    pub floor: u64,
+    /// What the asking member has read.
+    pub last_read: u64,
+    /// Whether the asking member wants no notifications of it.
+    pub muted: bool,
+}
+
+/// A message that was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// Its event.
+    pub event: Event,
+    /// False when the nonce was known and nothing new was written.
+    pub is_new: bool,
+}
+
+/// The answer to a message.
+#[derive(Deserialize)]
+pub(super) struct MessageWritten {
+    pub(super) event: Event,
+}
+
+/// The answer of calls that write an event unless nothing changes.
+#[derive(Deserialize)]
+pub(super) struct Written {
+    #[serde(default)]
+    pub(super) event: Option<Event>,
+}

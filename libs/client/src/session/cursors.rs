@@ -1,0 +1,159 @@
+//! What the user has of each stream.
+//!
+//! Terms: a stream is *named* by `ready` or by a `room.added` event; its cursor is the number of its
+//! last event that was given to the user, or where delivery begins. A cursor is *fresh* when it came
+//! from `ready` alone. Of the person's own stream, numbers up to its head in `ready` are old news:
+//! `ready` knows already what they say about rooms.
+
+use std::collections::HashMap;
+
+use protocol::frame::{Cursors, Event, Gap, Ready};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{Fault, Position};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cursor {
+    seq: u64,
+    /// A second place where delivery may begin: of a room added while away, `ready` says its head now,
+    /// and `room.added` its head then.
+    or: Option<u64>,
+    is_fresh: bool,
+}
+
+impl Cursor {
+    const fn at(seq: u64) -> Self {
+        Self { seq, or: None, is_fresh: false }
+    }
+}
+
+/// What to do with an event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Give it to the user.
+    Deliver,
+    /// Give it to the user, and report.
+    DeliverWith(Fault),
+    /// Drop it, and report.
+    Drop(Fault),
+    /// Report, and resume from before it.
+    Refetch(Fault),
+}
+
+/// The cursors of one session.
+#[derive(Debug)]
+pub(super) struct Followed {
+    streams: HashMap<String, Cursor>,
+    log_epoch: Option<Uuid>,
+    /// The person's own stream and its head in the last `ready`.
+    own: (String, u64),
+    /// The hole that was refetched last: if it is there again, it is passed.
+    hole: Option<(String, u64)>,
+}
+
+/// The data of `room.added` and `room.removed`.
+#[derive(Deserialize)]
+struct RoomChange {
+    room_id: Uuid,
+    #[serde(default)]
+    head: u64,
+}
+
+impl Followed {
+    pub(super) fn new(from: Position) -> Self {
+        let streams = from.cursors.into_iter().map(|(stream, seq)| (stream, Cursor::at(seq))).collect();
+        Self { streams, log_epoch: from.log_epoch, own: (String::new(), 0), hole: None }
+    }
+
+    /// The position to resume or identify with.
+    pub(super) fn position(&self) -> Position {
+        let mut cursors = Cursors::default();
+        for (stream, cursor) in &self.streams {
+            // A name that the server gave and that is none: without it the stream begins at its head.
+            let _ = cursors.insert(stream, cursor.seq);
+        }
+        Position { cursors, log_epoch: self.log_epoch }
+    }
+
+    /// Takes over the streams of `ready`. Cursors of another log epoch say nothing here: the server
+    /// answers each with a gap, and meanwhile they stand where delivery begins.
+    pub(super) fn ready(&mut self, ready: &Ready) {
+        let is_same_log = self.log_epoch.is_none_or(|epoch| epoch == ready.log_epoch);
+        let known = std::mem::take(&mut self.streams);
+        let cursor = |(stream, head): (&String, &u64)| {
+            let known = known.get(stream).filter(|_| is_same_log);
+            let fresh = Cursor { seq: *head, or: None, is_fresh: true };
+            (stream.clone(), known.copied().unwrap_or(fresh))
+        };
+        self.streams = ready.streams.iter().map(cursor).collect();
+        self.log_epoch = Some(ready.log_epoch);
+        let own = format!("user:{}", ready.user.id);
+        self.own = (own.clone(), ready.streams.get(&own).copied().unwrap_or(0));
+    }
+
+    pub(super) fn gap(&mut self, gap: &Gap) {
+        self.streams.insert(gap.stream.clone(), Cursor::at(gap.head));
+    }
+
+    /// Decides about an event, and moves its cursor when it is given to the user.
+    pub(super) fn event(&mut self, event: &Event) -> Verdict {
+        let verdict = self.judge(event);
+        if matches!(verdict, Verdict::Deliver | Verdict::DeliverWith(_)) {
+            self.streams.insert(event.stream.clone(), Cursor::at(event.seq));
+            self.follow_rooms(event);
+        }
+        verdict
+    }
+
+    fn judge(&mut self, event: &Event) -> Verdict {
+        let (stream, seq) = (event.stream.clone(), event.seq);
+        let Some(cursor) = self.streams.get(&stream) else {
+            return Verdict::DeliverWith(Fault::UnknownStream { stream, seq });
+        };
+        let expected = cursor.seq + 1;
+        if seq == expected || cursor.or.is_some_and(|or| seq == or + 1) {
+            return Verdict::Deliver;
+        }
+        if seq < expected {
+            return Verdict::Drop(Fault::Duplicate { stream, seq });
+        }
+        let hole = Some((stream.clone(), expected));
+        let fault = Fault::Hole { stream, expected, got: seq };
+        if self.hole == hole {
+            self.hole = None;
+            return Verdict::DeliverWith(fault);
+        }
+        self.hole = hole;
+        Verdict::Refetch(fault)
+    }
+
+    /// Begins and ends streams of rooms as the person's own stream says.
+    fn follow_rooms(&mut self, event: &Event) {
+        let is_added = event.kind == "room.added";
+        if event.stream != self.own.0 || !(is_added || event.kind == "room.removed") {
+            return;
+        }
+        let Ok(change) = serde_json::from_str::<RoomChange>(event.data.get()) else { return };
+        let stream = format!("room:{}", change.room_id);
+        let is_old = event.seq <= self.own.1;
+        match (is_added, self.streams.get_mut(&stream)) {
+            (true, Some(cursor)) if cursor.is_fresh && cursor.seq != change.head => {
+                let (low, high) = (cursor.seq.min(change.head), cursor.seq.max(change.head));
+                *cursor = Cursor { seq: low, or: Some(high), is_fresh: true };
+            }
+            // Added again after a removal that this connection did not see.
+            (true, Some(cursor)) if !is_old && cursor.seq < change.head => *cursor = Cursor::at(change.head),
+            (true, None) if !is_old => {
+                self.streams.insert(stream, Cursor::at(change.head));
+            }
+            (false, Some(_)) if !is_old => {
+                self.streams.remove(&stream);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! One connection, from `hello` to its end.
+
+use std::time::Duration;
+
+use protocol::frame::{Drain, Event, Hello, Identify, Read, Ready, Resume};
+use protocol::{ClientFrame, ServerFrame};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::cursors::Verdict;
+use super::driver::{Driver, End, wanted};
+use super::{Command, Position, State, StopReason, Update};
+use crate::socket::{Incoming, Outgoing, Socket, SocketError};
+
+/// How long a server may take to answer our close.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
+/// Beats without any frame of the server, after which the connection is dead.
+const SILENT_BEATS: u32 = 2;
+/// Beats without a pong, after which the server is deaf, whatever it sends.
+const UNANSWERED_BEATS: u32 = 5;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Connected,
+    Identified,
+    Replaying,
+    Live,
+}
+
+struct Link {
+    outgoing: Outgoing,
+    phase: Phase,
+    /// Until when the phase must be over.
+    deadline: Option<Instant>,
+    interval: Duration,
+    next_beat: Option<Instant>,
+    silent: u32,
+    unanswered: u32,
+    /// When the node wants us to leave.
+    drain: Option<Instant>,
+}
+
+/// What happens next on a connection.
+enum Step {
+    Frame(Result<ServerFrame, SocketError>),
+    Command(Option<Command>),
+    Beat,
+    Send,
+    HandedOver,
+    TooLate,
+    Leave,
+    Stop,
+}
+
+impl Driver {
+    /// Lives on one connection until its end.
+    pub(super) async fn ride(&mut self, socket: Socket) -> End {
+        let (outgoing, mut incoming) = socket.split();
+        let mut link = Link {
+            outgoing,
+            phase: Phase::Connected,
+            deadline: Some(Instant::now() + self.settings.deadline),
+            interval: Duration::MAX,
+            next_beat: None,
+            silent: 0,
+            unanswered: 0,
+            drain: None,
+        };
+        loop {
+            let due = if link.is_ready() { self.sends.next_due() } else { None };
+            let step = tokio::select! {
+                () = wanted(&mut self.stop) => Step::Stop,
+                () = self.outbox.hand_over(), if self.outbox.is_waiting() => Step::HandedOver,
+                frame = incoming.receive(), if !self.outbox.is_waiting() => Step::Frame(frame),
+                command = self.commands.recv(), if self.sends.has_room() => Step::Command(command),
+                () = at(due) => Step::Send,
+                () = at(link.next_beat) => Step::Beat,
+                () = at(link.deadline) => Step::TooLate,
+                () = at(link.drain) => Step::Leave,
+            };
+            if let Err(end) = self.step(&mut link, &mut incoming, step).await {
+                // Whatever ends a connection to a node that drains: come back when the node said.
+                return match (end, link.drain) {
+                    (End::Failed { .. }, Some(until)) => End::Drained(until),
+                    (end, _) => end,
+                };
+            }
+        }
+    }
+
+    async fn step(&mut self, link: &mut Link, incoming: &mut Incoming, step: Step) -> Result<(), End> {
+        match step {
+            Step::HandedOver => Ok(()),
+            Step::Frame(Ok(frame)) => self.frame(link, frame).await,
+            Step::Frame(Err(error)) => Err(self.end_of(&error)),
+            Step::Command(None) | Step::Stop => {
+                bye(link, incoming).await;
+                Err(End::Stop(StopReason::Asked))
+            }
+            Step::Command(Some(command)) => self.command(link, command).await,
+            Step::Send => match self.sends.take_due() {
+                Some(send) => self.write(link, ClientFrame::Send(send)).await,
+                None => Ok(()),
+            },
+            Step::Beat => self.beat(link).await,
+            Step::TooLate if link.phase == Phase::Connected => Err(End::failed("no hello in time")),
+            Step::TooLate => Err(End::failed("no ready in time")),
+            Step::Leave => {
+                // A courtesy; what is on its way to us comes again after the resume.
+                let _ = timeout(CLOSE_DEADLINE, link.outgoing.close(1001, "drain")).await;
+                Err(End::failed("the node drains"))
+            }
+        }
+    }
+
+    async fn frame(&mut self, link: &mut Link, frame: ServerFrame) -> Result<(), End> {
+        link.silent = 0;
+        match frame {
+            ServerFrame::Hello(hello) if link.phase == Phase::Connected => self.hello(link, &hello).await?,
+            ServerFrame::Ready(ready) if link.phase == Phase::Identified => self.ready(link, ready).await?,
+            ServerFrame::Live if link.phase == Phase::Replaying => {
+                link.phase = Phase::Live;
+                self.waits.live();
+                self.set_state(State::Live);
+            }
+            frame @ (ServerFrame::Hello(_) | ServerFrame::Ready(_) | ServerFrame::Live) => {
+                return Err(End::failed(&format!("{} out of turn", frame.op())));
+            }
+            ServerFrame::Event(event) => self.event(event)?,
+            ServerFrame::Gap(gap) => {
+                self.followed.gap(&gap);
+                self.outbox.push(Update::Gap(gap));
+            }
+            ServerFrame::Typing(typing) => self.outbox.push(Update::Typing(typing)),
+            ServerFrame::Presence(presence) => self.outbox.push(Update::Presence(presence)),
+            ServerFrame::Sent(sent) => {
+                self.sends.sent(&sent);
+                self.outbox.push(Update::Sent(sent));
+            }
+            ServerFrame::Error(error) => {
+                self.sends.refused(&error);
+                self.outbox.push(Update::Error(error));
+            }
+            ServerFrame::Pong => link.unanswered = 0,
+            ServerFrame::Drain(Drain { after_ms }) => {
+                let leave = Instant::now() + Duration::from_millis(after_ms);
+                link.drain = Some(link.drain.map_or(leave, |earlier| earlier.min(leave)));
+            }
+        }
+        Ok(())
+    }
+
+    async fn hello(&mut self, link: &mut Link, hello: &Hello) -> Result<(), End> {
+        self.waits.hello(Duration::from_millis(hello.reconnect_jitter_ms));
+        link.phase = Phase::Identified;
+        link.deadline = Some(Instant::now() + self.settings.deadline);
+        link.interval = Duration::from_millis(hello.heartbeat_interval_ms.max(10));
+        link.next_beat = Some(Instant::now() + link.interval);
+        let Position { cursors, log_epoch } = self.followed.position();
+        let frame = match self.session_id {
+            Some(session_id) => ClientFrame::Resume(Resume { session_id, cursors, log_epoch }),
+            None => ClientFrame::Identify(Identify { slot: self.settings.slot.clone(), cursors, log_epoch }),
+        };
+        self.write(link, frame).await
+    }
+
+    async fn ready(&mut self, link: &mut Link, ready: Box<Ready>) -> Result<(), End> {
+        link.phase = Phase::Replaying;
+        link.deadline = None;
+        self.taken_in();
+        self.session_id = Some(ready.session_id);
+        self.followed.ready(&ready);
+        self.sends.connected();
+        self.set_state(State::Replaying);
+        self.outbox.push(Update::Ready(ready));
+        if let Some(focus) = self.focus.clone() {
+            self.write(link, ClientFrame::Focus(focus)).await?;
+        }
+        while let Some((room_id, seq)) = self.reads.pop_first() {
+            self.write(link, ClientFrame::Read(Read { room_id, seq })).await?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), End> {
+        match self.followed.event(&event) {
+            Verdict::Deliver => self.outbox.push(Update::Event(event)),
+            Verdict::DeliverWith(fault) => {
+                self.outbox.push(Update::Fault(fault));
+                self.outbox.push(Update::Event(event));
+            }
+            Verdict::Drop(fault) => self.outbox.push(Update::Fault(fault)),
+            Verdict::Refetch(fault) => {
+                let why = fault.to_string();
+                self.outbox.push(Update::Fault(fault));
+                return Err(End::failed(&why));
+            }
+        }
+        Ok(())
+    }
+
+    async fn command(&mut self, link: &Link, command: Command) -> Result<(), End> {
+        if !link.is_ready() {
+            self.keep(command);
+            return Ok(());
+        }
+        match command {
+            // It is due at once.
+            Command::Send(..) => {
+                self.keep(command);
+                Ok(())
+            }
+            Command::Focus(focus) => {
+                self.focus = Some(focus.clone());
+                self.write(link, ClientFrame::Focus(focus)).await
+            }
+            Command::Typing(typing) => self.write(link, ClientFrame::Typing(typing)).await,
+            Command::Read(read) => self.write(link, ClientFrame::Read(read)).await,
+        }
+    }
+
+    async fn beat(&mut self, link: &mut Link) -> Result<(), End> {
+        link.next_beat = Some(Instant::now() + link.interval);
+        // While the user has no room nothing is read, and silence says nothing of the server.
+        if self.outbox.is_waiting() {
+            (link.silent, link.unanswered) = (0, 0);
+        }
+        if link.silent >= SILENT_BEATS || link.unanswered >= UNANSWERED_BEATS {
+            return Err(End::failed("heartbeat missed"));
+        }
+        link.silent += 1;
+        link.unanswered += 1;
+        self.write(link, ClientFrame::Ping).await
+    }
+
+    async fn write(&self, link: &Link, frame: ClientFrame) -> Result<(), End> {
+        match timeout(self.settings.deadline, link.outgoing.send(&frame)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(End::failed(&error)),
+            Err(_) => Err(End::failed("the server does not read")),
+        }
+    }
+}
+
+impl Link {
+    fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Replaying | Phase::Live)
+    }
+}
+
+/// Closes for the user, and lets the server answer.
+async fn bye(link: &Link, incoming: &mut Incoming) {
+    let closing = async {
+        if link.outgoing.close(1000, "").await.is_ok() {
+            while incoming.receive().await.is_ok() {}
+        }
+    };
+    // Late or not, the connection is dropped now.
+    let _ = timeout(CLOSE_DEADLINE, closing).await;
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,185 @@
+//! REST calls against an API that remembers what it was asked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, Response};
+use client::api::{Between, MemberId, NewDevice, NewMessage, NewRoom};
+use client::{Api, ApiError};
+use domain::{DeviceKind, ErrorKind, EventId, RoomId, UserId};
+use parking_lot::Mutex;
+use tokio::net::TcpListener;
+use uuid::Uuid;
+
+const ID: &str = "0190b4a5-0000-7000-8000-00000000000a";
+
+fn event() -> String {
+    format!(
+        r#"{{"stream":"room:{ID}","seq":7,"id":"{ID}","kind":"message.created","at":"2026-11-30T12:00:00Z","sender":{{"kind":"user","id":"{ID}"}},"data":{{"body":"hi"}}}}"#
+    )
+}
+
+fn signed_in(access: &str) -> String {
+    format!(
+        r#"{{"user":{{"id":"{ID}","handle":"sam","display_name":"Sam","role":"user"}},"device_id":"{ID}","access_token":"{access}","refresh_token":"refresh-{access}","expires_in":900}}"#
+    )
+}
+
+/// Serves answers by a function of method, path with query, token and body.
+async fn serve(answer: impl Fn(&str, &str, &str) -> (u16, String) + Send + Sync + 'static) -> (Api, Asked) {
+    let asked = Asked::default();
+    let (seen, answer) = (asked.clone(), Arc::new(answer));
+    let handler = move |request: Request<Body>| {
+        let (seen, answer) = (seen.clone(), Arc::clone(&answer));
+        async move {
+            let (parts, body) = request.into_parts();
+            let header = |name: &str| {
+                parts.headers.get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+            };
+            let body = String::from_utf8(to_bytes(body, 1 << 20).await.unwrap().to_vec()).unwrap();
+            let target = format!("{} {}", parts.method, parts.uri);
+            let (status, text) = answer(&target, &header("authorization"), &body);
+            seen.0.lock().push((target, body));
+            Response::builder().status(status).header("retry-after", "3").body(Body::from(text)).unwrap()
+        }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let router = Router::new().fallback(handler);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (Api::new(&base).unwrap(), asked)
+}
+
+#[derive(Clone, Default)]
+struct Asked(Arc<Mutex<Vec<(String, String)>>>);
+
+impl Asked {
+    fn last(&self) -> (String, String) {
+        self.0.lock().last().cloned().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn sign_in_is_kept_and_shared_with_other_nodes() {
+    let (api, asked) = serve(|target, authorization, _| match target {
+        "POST /v1/auth/register" | "POST /v1/auth/login" => (200, signed_in("one")),
+        "GET /v1/users/me" if authorization == "Bearer one" => {
+            (200, format!(r#"{{"id":"{ID}","handle":"sam","display_name":"Sam","role":"user"}}"#))
+        }
+        "POST /v1/auth/logout" => (204, String::new()),
+        _ => (401, r#"{"code":"unauthenticated"}"#.to_owned()),
+    })
+    .await;
+    let elsewhere = api.at(api.base()).unwrap();
+    assert_eq!(elsewhere.me().await.unwrap_err().kind(), ErrorKind::Unauthenticated);
+    let device = NewDevice { kind: DeviceKind::Web, name: "browser".into() };
+    let signed_in = api.register("sam", "correct horse", None, Some(&device)).await.unwrap();
+    assert_eq!(signed_in.expires_in, Duration::from_secs(900));
+    assert!(!format!("{signed_in:?}").contains("one"), "no token in logs");
+    let (_, body) = asked.last();
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["device"]["kind"], "web");
+    assert_eq!(elsewhere.me().await.unwrap().handle, "sam");
+    assert!(api.signed_out().me().await.is_err());
+    api.logout().await.unwrap();
+    assert!(elsewhere.access_token().is_none());
+}
+
+#[tokio::test]
+async fn a_token_past_its_time_is_refreshed_once_for_all() {
+    let refreshed = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&refreshed);
+    let (api, _) = serve(move |target, authorization, body| match target {
+        "POST /v1/auth/login" => (200, signed_in("old")),
+        "POST /v1/auth/refresh" => {
+            assert_eq!(body, r#"{"refresh_token":"refresh-old"}"#);
+            counted.fetch_add(1, Ordering::SeqCst);
+            (200, signed_in("new"))
+        }
+        _ if authorization == "Bearer new" => {
+            (200, r#"{"ticket":"abc","expires_at":"2026-11-30T12:00:00Z"}"#.to_owned())
+        }
+        _ => (401, r#"{"code":"token_expired","detail":"refresh it"}"#.to_owned()),
+    })
+    .await;
+    api.login("sam", "correct horse", None).await.unwrap();
+    let (one, two, three) = tokio::join!(api.ticket(), api.ticket(), api.ticket());
+    assert!(one.unwrap().ticket == "abc" && two.is_ok() && three.is_ok());
+    assert_eq!(refreshed.load(Ordering::SeqCst), 1);
+    // An agent's token can't be refreshed.
+    let agent = api.with_token("agent").ticket().await.unwrap_err();
+    assert_eq!((agent.status(), agent.code()), (Some(401), "token_expired"));
+}
+
+#[tokio::test]
+async fn routes_are_those_of_the_contract() {
+    let (api, asked) = serve(|target, _, _| {
+        let room = format!(
+            r#"{{"id":"{ID}","kind":"dm","name":null,"members":[{{"user_id":"{ID}","role":"owner"}},{{"agent_id":"{ID}","role":"member"}}],"head":2,"floor":0,"last_read":1,"muted":false}}"#
+        );
+        match target {
+            "POST /v1/rooms" => (201, room),
+            target if target.starts_with("GET /v1/rooms?") => (200, format!(r#"{{"items":[{room}],"next":"x"}}"#)),
+            target if target.ends_with("/messages") => (201, format!(r#"{{"event":{}}}"#, event())),
+            target if target.starts_with("PATCH") => (200, format!(r#"{{"event":{}}}"#, event())),
+            target if target.contains("/events") => {
+                (200, format!(r#"{{"items":[{}],"next":null,"floor":0,"head":7}}"#, event()))
+            }
+            _ => (204, String::new()),
+        }
+    })
+    .await;
+    let (room, message) = (RoomId(ID.parse::<Uuid>().unwrap()), EventId(ID.parse::<Uuid>().unwrap()));
+    let user = UserId(ID.parse::<Uuid>().unwrap());
+
+    let created = api.create_room(&NewRoom::dm(user), Some("key")).await.unwrap();
+    assert!(matches!(created.members[0].id, MemberId::User(id) if id == user));
+    assert!(matches!(created.members[1].id, MemberId::Agent(_)));
+    assert_eq!(asked.last().1, format!(r#"{{"kind":"dm","members":["{ID}"]}}"#));
+    assert_eq!(api.rooms(Some("a b")).await.unwrap().next.as_deref(), Some("x"));
+    assert_eq!(asked.last().0, "GET /v1/rooms?cursor=a+b");
+
+    let sent = api.send_message(room, &NewMessage::new("hi")).await.unwrap();
+    assert!(sent.is_new && sent.event.seq == 7 && sent.event.data.get() == r#"{"body":"hi"}"#);
+    assert!(api.edit_message(room, message, "ho").await.unwrap().is_some());
+    assert!(api.delete_message(room, message).await.unwrap().is_none());
+    api.add_reaction(room, message, "\u{1f44d}/?").await.unwrap();
+    let path = format!("PUT /v1/rooms/{ID}/messages/{ID}/reactions/%F0%9F%91%8D%2F%3F");
+    assert_eq!(asked.last().0, path);
+    let page = api.events(room, Between { after: Some(3), limit: Some(9), before: None }).await.unwrap();
+    assert_eq!((page.items.len(), page.floor, page.head), (1, 0, 7));
+    assert_eq!(asked.last().0, format!("GET /v1/rooms/{ID}/events?after=3&limit=9"));
+    api.read(room, 7).await.unwrap();
+    assert_eq!(asked.last(), (format!("PUT /v1/rooms/{ID}/read"), r#"{"seq":7}"#.to_owned()));
+    api.typing(room).await.unwrap();
+    api.mute(room, true).await.unwrap();
+    api.add_members(room, &[user]).await.unwrap();
+    assert_eq!(asked.last().0, format!("POST /v1/rooms/{ID}/members"));
+}
+
+#[tokio::test]
+async fn failures_say_what_they_are() {
+    let (api, _) = serve(|target, _, _| match target {
+        "GET /v1/users/me" => (429, r#"{"code":"rate_limited","detail":"slower"}"#.to_owned()),
+        "POST /v1/ws/ticket" => (502, "<html>bad gateway".to_owned()),
+        _ => (200, "{}".to_owned()),
+    })
+    .await;
+    let limited = api.me().await.unwrap_err();
+    assert!(matches!(limited, ApiError::Refused { retry_after: Some(after), .. } if after.as_secs() == 3));
+    assert_eq!((limited.kind(), limited.code()), (ErrorKind::RateLimited, "rate_limited"));
+    let proxy = api.ticket().await.unwrap_err();
+    assert_eq!((proxy.kind(), proxy.code()), (ErrorKind::Unavailable, ""));
+    assert!(proxy.to_string().contains("bad gateway"), "{proxy}");
+    let odd = api.rooms(None).await.unwrap_err();
+    assert!(matches!(odd, ApiError::Unreadable { status: 200, .. }), "{odd}");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let gone = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let gone = api.at(&gone).unwrap().me().await.unwrap_err();
+    assert!(gone.kind() == ErrorKind::Unavailable && gone.to_string().contains("refused"), "{gone}");
+    assert!(Api::new("localhost").is_err() && Api::new("ws://localhost").is_err());
+}
