@@ -45,8 +45,8 @@ async fn speaks_both_encodings_and_shows_what_it_was_given() {
         assert_eq!(peer.frame().await, identify());
         socket.send_raw(Raw::Text("{".into())).await.unwrap();
         assert_eq!(peer.raw().await, (OpCode::Text, b"{".to_vec()));
-        peer.close(4001, "bad frame").await;
-        let end = socket.receive().await.expect_err("closed");
+        let ((), end) = tokio::join!(peer.close(4001, "bad frame"), socket.receive());
+        let end = end.expect_err("closed");
         assert_eq!(end.close_code(), Some(CloseCode::BadFrame));
         assert_eq!(end.to_string(), "closed with 4001 bad frame");
         assert!(matches!(socket.receive().await, Err(SocketError::Lost(_))));
