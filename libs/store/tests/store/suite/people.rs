@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use domain::{AuthSessionId, Role, User, UserId};
+use domain::{AuthSessionId, DeviceId, DeviceKind, Role, User, UserId};
 use store::accounts::NewUser;
+use store::devices::NewDevice;
 use store::sessions::{NewSession, SecretHash};
 
 use super::AnyStore;
@@ -41,4 +42,8 @@ pub(crate) async fn signed_in(store: &dyn AnyStore, user: UserId) -> NewSession 
     let session = new_session(user);
     store.open_session(&session).await.expect("a sign-in");
     session
+}
+
+pub(crate) fn new_device(name: &str) -> NewDevice {
+    NewDevice { id: DeviceId::new(), kind: DeviceKind::Web, name: name.into() }
 }
