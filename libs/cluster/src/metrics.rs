@@ -30,12 +30,12 @@ impl Metrics {
     /// One of the names is taken in this registry.
     pub fn register(registry: &Registry) -> Result<Self, Error> {
         let counter = |name: &str, help: &str| -> Result<IntCounter, Error> {
-            let metric = IntCounter::new(format!("switchboard_{name}"), help)?;
+            let metric = IntCounter::new(name, help)?;
             registry.register(Box::new(metric.clone()))?;
             Ok(metric)
         };
         let histogram = |name: &str, help: &str, buckets: Vec<f64>| -> Result<Histogram, Error> {
-            let opts = HistogramOpts::new(format!("switchboard_{name}"), help).buckets(buckets);
+            let opts = HistogramOpts::new(name, help).buckets(buckets);
             let metric = Histogram::with_opts(opts)?;
             registry.register(Box::new(metric.clone()))?;
             Ok(metric)
@@ -54,22 +54,37 @@ impl Metrics {
             IntGauge::new("switchboard_listener_connected", "1 while this node hears other nodes, else 0.")?;
         registry.register(Box::new(connected.clone()))?;
         Ok(Self {
-            sent: counter("notify_sent_total", "Entries sent to other nodes.")?,
+            sent: counter("switchboard_notify_sent_total", "Entries sent to other nodes.")?,
             batch_size: histogram(
-                "notify_batch_size",
+                "switchboard_notify_batch_size",
                 "Entries per statement.",
                 exponential_buckets(1.0, 4.0, 8)?,
             )?,
-            dropped: counter("notify_dropped_total", "Entries dropped because too many were waiting.")?,
-            send_errors: counter("notify_errors_total", "Attempts to connect or to send that failed.")?,
+            dropped: counter(
+                "switchboard_notify_dropped_total",
+                "Entries dropped because too many were waiting.",
+            )?,
+            send_errors: counter(
+                "switchboard_notify_errors_total",
+                "Attempts to connect or to send that failed.",
+            )?,
             received,
-            unknown: counter("notify_unknown_total", "Entries of kinds that this release does not know.")?,
-            malformed: counter("notify_malformed_total", "Pieces of payloads that are no entries.")?,
+            unknown: counter(
+                "switchboard_notify_unknown_total",
+                "Entries of kinds that this release does not know.",
+            )?,
+            malformed: counter(
+                "switchboard_notify_malformed_total",
+                "Pieces of payloads that are no entries.",
+            )?,
             queue_usage,
             connected,
-            disconnects: counter("listener_disconnects_total", "Times the listener lost its connection.")?,
+            disconnects: counter(
+                "switchboard_listener_disconnects_total",
+                "Times the listener lost its connection.",
+            )?,
             round_trip: histogram(
-                "listener_round_trip_seconds",
+                "switchboard_listener_round_trip_seconds",
                 "The listener's round trip to itself.",
                 exponential_buckets(0.000_5, 4.0, 8)?,
             )?,

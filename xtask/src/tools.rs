@@ -1,0 +1,119 @@
+//! What the test run needs beside cargo: installed where we can, named where we can't.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+
+use crate::Outcome;
+use crate::repo::Repo;
+use crate::steps::{passes, say};
+
+/// The runner of Autobahn's WebSocket cases.
+const KOSOKU: &str = "kosoku==0.1.0";
+
+/// Makes sure of every tool; the error names all that are missing.
+pub(crate) fn prepare(repo: &Repo) -> Outcome {
+    let outcomes = [postgres(), nextest(), kosoku(repo).map(drop)];
+    let missing: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
+    if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
+}
+
+/// A PostgreSQL whose servers the tests start themselves.
+fn postgres() -> Outcome {
+    if let Some(initdb) = initdb() {
+        say(&format!("PostgreSQL: {}", initdb.display()));
+        return Ok(());
+    }
+    debian("PostgreSQL (initdb is neither on PATH nor under /usr/lib/postgresql/*/bin)", &["postgresql"])?;
+    initdb().map(drop).ok_or_else(|| "the package postgresql is installed, but has no initdb".to_owned())
+}
+
+fn initdb() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let homes = versions.map(|version| version.path().join("bin/initdb")).filter(|path| path.is_file());
+    on_path("initdb").or_else(|| homes.max())
+}
+
+fn nextest() -> Outcome {
+    if succeeds(Process::new("cargo").args(["nextest", "--version"])) {
+        return Ok(());
+    }
+    say("installing cargo-nextest");
+    passes(Process::new("cargo").args(["install", "cargo-nextest", "--locked"]))
+        .map_err(|reason| format!("cargo-nextest is missing: {reason}"))
+}
+
+/// The WebSocket conformance runner, in a Python environment of its own below the target directory.
+pub(crate) fn kosoku(repo: &Repo) -> Outcome<PathBuf> {
+    let home = repo.target.join("tools").join(KOSOKU.replace("==", "-"));
+    let program = home.join("bin/kosoku");
+    if succeeds(Process::new(&program).arg("--help")) {
+        return Ok(program);
+    }
+    say(&format!("installing {KOSOKU} from PyPI"));
+    if on_path("python3").is_none() || !venv(&home) {
+        debian(
+            "Python with venv (for kosoku, the WebSocket conformance runner)",
+            &["python3", "python3-venv"],
+        )?;
+        if !venv(&home) {
+            return Err("python3 -m venv fails although python3-venv is installed".to_owned());
+        }
+    }
+    let mut pip = Process::new(home.join("bin/python"));
+    passes(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", KOSOKU]))
+        .map_err(|reason| format!("kosoku (PyPI) is missing: {reason}"))?;
+    Ok(program)
+}
+
+fn venv(home: &Path) -> bool {
+    succeeds(Process::new("python3").args(["-m", "venv", "--clear"]).arg(home))
+}
+
+/// Installs Debian packages if this is Debian and we are root, else says what is missing.
+fn debian(what: &str, packages: &[&str]) -> Outcome {
+    let names = packages.join(" ");
+    let is_root = rustix::process::geteuid().is_root();
+    if on_path("apt-get").is_none() || !is_root {
+        let how = format!("install it (on Debian, as root: apt-get install {names})");
+        return Err(format!("{what} is missing; {how}, then run this again"));
+    }
+    say(&format!("installing {names} with apt-get"));
+    let apt = |arguments: &[&str]| {
+        passes(Process::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").arg("-qq").args(arguments))
+    };
+    // The list of packages may be old, which does no harm when it has what we need.
+    let listed = apt(&["update"]);
+    let installed = apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat());
+    installed.map_err(|reason| {
+        let update = listed.err().map(|reason| format!(" (before that: {reason})")).unwrap_or_default();
+        format!("{what} is missing: {reason}{update}")
+    })
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let directories = std::env::var_os("PATH")?;
+    std::env::split_paths(&directories).map(|directory| directory.join(program)).find(|path| path.is_file())
+}
+
+fn succeeds(process: &mut Process) -> bool {
+    let quiet = process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_on_the_path() {
+        assert!(on_path("sh").is_some_and(|path| path.is_absolute()));
+        assert_eq!(on_path("no-such-program"), None);
+    }
+
+    #[test]
+    fn success_is_told_from_failure_and_absence() {
+        assert!(succeeds(&mut Process::new("true")));
+        assert!(!succeeds(&mut Process::new("false")));
+        assert!(!succeeds(&mut Process::new("no-such-program")));
+    }
+}
