@@ -51,7 +51,9 @@ pub(super) async fn run(
             }
             accepted = accept(listener.as_ref()) => {
                 if let Ok(client) = accepted {
-                    connections.spawn(connection(client, behaviour.subscribe()));
+                    // Taken here and not when the task first runs: an order may come between the two.
+                    let now = behaviour.borrow().clone();
+                    connections.spawn(connection(client, now, behaviour.subscribe()));
                     counts.send_modify(|counts| {
                         counts.open += 1;
                         counts.accepted += 1;
@@ -80,8 +82,7 @@ async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
 
 /// One connection to its end. Both sockets are such that dropping them resets, whenever that happens, until both directions
 /// came to an end in order.
-async fn connection(client: TcpStream, mut behaviour: watch::Receiver<Behaviour>) {
-    let now = behaviour.borrow_and_update().clone();
+async fn connection(client: TcpStream, now: Behaviour, mut behaviour: watch::Receiver<Behaviour>) {
     let reads = behaviour.clone();
     tokio::select! {
         // Without a sender the proxy itself is gone, and that cuts as well.
