@@ -36,8 +36,6 @@ struct Behaviour {
     stalled: bool,
     latency: Duration,
     bytes_per_second: Option<NonZeroU64>,
-    /// Connections of an older generation are reset.
-    generation: u64,
 }
 
 /// How many connections there are and were.
@@ -48,8 +46,13 @@ struct Counts {
 }
 
 struct Order {
-    change: Box<dyn FnOnce(&mut Behaviour) + Send>,
+    what: What,
     done: mpsc::SyncSender<()>,
+}
+
+enum What {
+    Change(Box<dyn FnOnce(&mut Behaviour) + Send>),
+    Cut,
 }
 
 /// A proxy; dropping it resets what goes through it.
@@ -76,7 +79,6 @@ impl Proxy {
             stalled: false,
             latency: Duration::ZERO,
             bytes_per_second: None,
-            generation: 0,
         };
         let (orders, queue) = async_mpsc::channel(64);
         let (counting, counts) = watch::channel(Counts::default());
@@ -108,54 +110,54 @@ impl Proxy {
 
     /// Resets every connection; new ones are taken as before.
     pub fn cut(&self) {
-        self.order(|behaviour| behaviour.generation += 1);
+        self.order(What::Cut);
     }
 
     /// Stops passing bytes in either direction, ends of connections included, while everything stays open: a half-open
     /// network. New connections are taken, and stall as well.
     pub fn stall(&self) {
-        self.order(|behaviour| behaviour.stalled = true);
+        self.change(|behaviour| behaviour.stalled = true);
     }
 
     /// Passes bytes again; what waited comes first.
     pub fn resume(&self) {
-        self.order(|behaviour| behaviour.stalled = false);
+        self.change(|behaviour| behaviour.stalled = false);
     }
 
     /// New connections are taken and then never get an answer. Those that are open are not touched.
     pub fn blackhole(&self) {
-        self.order(|behaviour| behaviour.arrivals = Arrivals::Swallowed);
+        self.change(|behaviour| behaviour.arrivals = Arrivals::Swallowed);
     }
 
     /// New connections are refused. Those that are open are not touched.
     pub fn refuse(&self) {
-        self.order(|behaviour| behaviour.arrivals = Arrivals::Refused);
+        self.change(|behaviour| behaviour.arrivals = Arrivals::Refused);
     }
 
     /// New connections are passed on again, after [`Proxy::refuse`] or [`Proxy::blackhole`]. Those that were swallowed
     /// stay so.
     pub fn accept(&self) {
-        self.order(|behaviour| behaviour.arrivals = Arrivals::Passed);
+        self.change(|behaviour| behaviour.arrivals = Arrivals::Passed);
     }
 
     /// Limits each connection to so many bytes a second in each direction.
     pub fn slow(&self, bytes_per_second: NonZeroU64) {
-        self.order(move |behaviour| behaviour.bytes_per_second = Some(bytes_per_second));
+        self.change(move |behaviour| behaviour.bytes_per_second = Some(bytes_per_second));
     }
 
     /// No limit any more.
     pub fn full_speed(&self) {
-        self.order(|behaviour| behaviour.bytes_per_second = None);
+        self.change(|behaviour| behaviour.bytes_per_second = None);
     }
 
     /// Delays what is sent from now on by so much in each direction.
     pub fn latency(&self, latency: Duration) {
-        self.order(move |behaviour| behaviour.latency = latency);
+        self.change(move |behaviour| behaviour.latency = latency);
     }
 
     /// Passes new connections to another address.
     pub fn set_upstream(&self, upstream: SocketAddr) {
-        self.order(move |behaviour| behaviour.upstream = upstream);
+        self.change(move |behaviour| behaviour.upstream = upstream);
     }
 
     /// How many connections are open.
@@ -195,9 +197,13 @@ impl Proxy {
         assert!(reached, "the proxy does not reach {what}: {:?}", *self.counts.borrow());
     }
 
-    fn order(&self, change: impl FnOnce(&mut Behaviour) + Send + 'static) {
+    fn change(&self, change: impl FnOnce(&mut Behaviour) + Send + 'static) {
+        self.order(What::Change(Box::new(change)));
+    }
+
+    fn order(&self, what: What) {
         let (done, is_done) = mpsc::sync_channel(1);
-        let order = Order { change: Box::new(change), done };
+        let order = Order { what, done };
         let sent = self.orders.as_ref().is_some_and(|orders| orders.try_send(order).is_ok());
         assert!(sent && is_done.recv_timeout(PATIENCE).is_ok(), "the proxy at {} is gone", self.addr());
     }

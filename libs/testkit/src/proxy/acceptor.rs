@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::pump::pump;
-use super::{Arrivals, Behaviour, Counts, Order};
+use super::{Arrivals, Behaviour, Counts, Order, What};
 
 /// What the kernel keeps for the proxy of bytes that nobody has read yet, so that who sends to a stalled or
 /// slow reader notices soon.
@@ -31,17 +31,16 @@ pub(super) async fn run(
     loop {
         tokio::select! {
             order = orders.recv() => {
-                let Some(Order { change, done }) = order else { return };
-                let before = behaviour.borrow().generation;
-                behaviour.send_modify(change);
-                let (arrivals, generation) = {
-                    let now = behaviour.borrow();
-                    (now.arrivals, now.generation)
-                };
-                if generation != before {
-                    while connections.join_next().await.is_some() {}
-                    counts.send_modify(|counts| counts.open = 0);
+                let Some(Order { what, done }) = order else { return };
+                match what {
+                    What::Cut => {
+                        // Sockets that are dropped before their end are reset.
+                        connections.shutdown().await;
+                        counts.send_modify(|counts| counts.open = 0);
+                    }
+                    What::Change(change) => behaviour.send_modify(change),
                 }
+                let arrivals = behaviour.borrow().arrivals;
                 listener = match (arrivals, listener) {
                     (Arrivals::Refused, _) => None,
                     (_, Some(listener)) => Some(listener),
@@ -53,7 +52,7 @@ pub(super) async fn run(
                 if let Ok(client) = accepted {
                     // Taken here and not when the task first runs: an order may come between the two.
                     let now = behaviour.borrow().clone();
-                    connections.spawn(connection(client, now, behaviour.subscribe()));
+                    connections.spawn(pass(client, now, behaviour.subscribe()));
                     counts.send_modify(|counts| {
                         counts.open += 1;
                         counts.accepted += 1;
@@ -75,29 +74,22 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
 
 async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
     match listener {
-        Some(listener) => listener.accept().await.map(|(client, _)| client),
+        Some(listener) => {
+            let (client, _) = listener.accept().await?;
+            client.set_zero_linger()?;
+            Ok(client)
+        }
         None => std::future::pending().await,
     }
 }
 
-/// One connection to its end. Both sockets are such that dropping them resets, whenever that happens, until both directions
-/// came to an end in order.
-async fn connection(client: TcpStream, now: Behaviour, mut behaviour: watch::Receiver<Behaviour>) {
-    let reads = behaviour.clone();
-    tokio::select! {
-        // Without a sender the proxy itself is gone, and that cuts as well.
-        _ = behaviour.wait_for(|later| later.generation != now.generation) => {}
-        // An end out of order is passed on as a reset.
-        _ = pass(client, &now, reads) => {}
-    }
-}
-
+/// One connection to its end. Both sockets are such that dropping them resets, whenever that happens and so also when one of
+/// the two was reset, until both directions came to an end in order.
 async fn pass(
     mut client: TcpStream,
-    now: &Behaviour,
+    now: Behaviour,
     behaviour: watch::Receiver<Behaviour>,
 ) -> io::Result<()> {
-    client.set_zero_linger()?;
     if now.arrivals == Arrivals::Swallowed {
         return std::future::pending().await;
     }
