@@ -38,7 +38,11 @@ struct Admin {
 /// The admin listener, to be run under supervision until everything else has stopped.
 #[must_use]
 pub fn server(listener: TcpListener, health: Health, metrics: Metrics) -> Server {
-    let settings = ServeSettings { header_read_timeout: Duration::from_secs(10), max_connections: 256 };
+    let settings = ServeSettings {
+        header_read_timeout: Duration::from_secs(10),
+        max_connections: 256,
+        ..ServeSettings::default()
+    };
     Server::new("admin", listener, router(health, metrics), settings)
 }
 

@@ -29,6 +29,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::{Deserialize, Serialize};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -53,13 +54,21 @@ pub struct ServeSettings {
     /// kept open for reuse waits no longer than this either, so let a proxy in front forget idle ones sooner.
     #[serde(with = "domain::duration")]
     pub header_read_timeout: Duration,
+    /// How long a peer may leave what was sent to it unacknowledged, or an idle connection's probes unanswered,
+    /// until it counts as gone. Without it a laptop that was closed holds its place for a quarter of an hour.
+    #[serde(with = "domain::duration")]
+    pub peer_timeout: Duration,
     /// How many connections are open at most; more are answered 503 and closed.
     pub max_connections: usize,
 }
 
 impl Default for ServeSettings {
     fn default() -> Self {
-        Self { header_read_timeout: Duration::from_secs(30), max_connections: 50_000 }
+        Self {
+            header_read_timeout: Duration::from_secs(30),
+            peer_timeout: Duration::from_secs(60),
+            max_connections: 50_000,
+        }
     }
 }
 
@@ -161,10 +170,11 @@ impl Serving {
         slot: Slot,
         shutdown: CancellationToken,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let (name, router, timeout) = (self.name, self.router.clone(), self.settings.header_read_timeout);
+        let (name, router, settings) = (self.name, self.router.clone(), self.settings.clone());
         async move {
-            // Small frames must not wait for each other; a socket that refuses is as good as closed.
-            if socket.set_nodelay(true).is_err() {
+            // A socket that refuses is as good as closed.
+            if let Err(error) = prepare(&socket, settings.peer_timeout) {
+                tracing::debug!(listener = name, %peer, %error, "connection ended");
                 return;
             }
             let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -173,7 +183,10 @@ impl Serving {
                 router.clone().oneshot(request.map(Body::new))
             });
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(timeout).max_buf_size(HEADER_BYTES);
+            builder
+                .timer(TokioTimer::new())
+                .header_read_timeout(settings.header_read_timeout)
+                .max_buf_size(HEADER_BYTES);
             let connection = builder.serve_connection(TokioIo::new(socket), service).with_upgrades();
             tokio::pin!(connection);
             let ended = tokio::select! {
@@ -213,6 +226,19 @@ impl Serving {
     }
 }
 
+/// Small frames must not wait for each other, and a peer that is gone must be noticed.
+fn prepare(socket: &TcpStream, peer_timeout: Duration) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    // Four probes before the time is over. The least the operating system takes is a second.
+    let pause = (peer_timeout / 4).max(Duration::from_secs(1));
+    let keepalive = TcpKeepalive::new().with_time(pause).with_interval(pause).with_retries(3);
+    let options = SockRef::from(socket);
+    options.set_tcp_keepalive(&keepalive)?;
+    #[cfg(target_os = "linux")]
+    options.set_tcp_user_timeout(Some(peer_timeout))?;
+    Ok(())
+}
+
 /// Answers without reading: the socket's buffer is empty, so what is written fits.
 fn refuse(socket: &TcpStream) {
     const ANSWER: &[u8] =
@@ -241,5 +267,24 @@ impl Seldom {
             self.last = Some(now);
         }
         due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_served_socket_notices_a_peer_that_is_gone() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let (_client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (socket, _) = accepted.expect("accepted");
+        prepare(&socket, Duration::from_secs(60)).expect("takes options");
+        let options = SockRef::from(&socket);
+        assert!(socket.nodelay().expect("known") && options.keepalive().expect("known"));
+        if cfg!(target_os = "linux") {
+            assert_eq!(options.tcp_user_timeout().expect("known"), Some(Duration::from_secs(60)));
+        }
     }
 }

@@ -12,6 +12,7 @@
 //! Values of keys that look like secrets are never shown in an error.
 
 mod error;
+mod page;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::{SettingsError, Source};
+pub use page::{missing_in_page, unknown_in_page};
 use tree::{Known, Tree};
 
 /// What every environment variable that is a setting begins with.
