@@ -7,9 +7,6 @@
 //! Operations that lost against others (deadlock, serialization) are repeated here, whole, a few times; after that
 //! they are `Unavailable`, and the caller may repeat them.
 
-// Rooms, messages and the log, which use the rest of this, follow.
-#![allow(dead_code)]
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,17 +14,22 @@ use prometheus::Registry;
 use tokio_postgres::Row;
 
 use crate::error::StoreError;
+use crate::log::Log;
 
 mod accounts;
 mod append;
 mod connect;
 mod devices;
 mod interval;
+mod log;
+mod messages;
 mod metrics;
 mod nodes;
 mod pool;
 mod rates;
 mod reap;
+mod retention;
+mod rooms;
 mod row;
 mod schema;
 mod sessions;
@@ -73,7 +75,10 @@ impl Postgres {
         let session = lender.session().await?;
         schema::check_version(&session).await?;
         drop(session);
-        Ok(Self { lender: Arc::new(lender) })
+        let store = Self { lender: Arc::new(lender) };
+        // Before anything is read: in a restored or copied database positions of the old epoch mean nothing.
+        store.log_epoch().await?;
+        Ok(store)
     }
 
     /// A connection of the pool, for transactions.

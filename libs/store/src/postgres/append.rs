@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::{Event, EventId, EventKind, Sender, StreamRef};
+use domain::{Event, EventId, EventKind, Sender, StreamRef, UserId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
+use crate::postgres::transaction::Transaction;
 
 statements! {
     LOCK = "log/lock";
@@ -48,6 +49,16 @@ impl Draft {
             data: data.to_string().into(),
             trace: None,
         }
+    }
+
+    /// An event in the name of a person, with a fresh id, without nonce and trace.
+    pub(super) fn of_user(
+        user: UserId,
+        stream: impl Into<StreamRef>,
+        kind: EventKind,
+        data: &serde_json::Value,
+    ) -> Self {
+        Self { sender: Sender::User(user), ..Self::of_system(stream, kind, data) }
     }
 }
 
@@ -117,5 +128,15 @@ impl<'a> Append<'a> {
                 })
             })
             .collect()
+    }
+}
+
+impl Transaction<'_> {
+    /// Appends one event and commits.
+    pub(super) async fn append_one(self, draft: Draft) -> Result<Event, Fault> {
+        let drafts = [draft];
+        let append = Append::new(&drafts);
+        let [rows] = self.commit([(APPEND, &append.params())]).await?;
+        append.events(&rows)?.pop().ok_or_else(|| Fault::internal("no event was written"))
     }
 }

@@ -57,3 +57,8 @@ fn sender(kind: &str, id: Option<Uuid>) -> Result<Sender, Fault> {
         _ => Err(Fault::internal(format!("an event of sender kind {kind:?}"))),
     }
 }
+
+/// A number as `bigint`: beyond its range it is the largest, which no seq reaches.
+pub(super) fn bigint(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -186,6 +186,17 @@ impl Transaction<'_> {
         exactly(self.session.pipeline(Frame::Commit, &steps).await?)
     }
 
+    /// Goes on with what was decided; when it is a refusal or a fault, undoes everything.
+    pub(super) async fn decided<T>(self, decision: Result<T, Fault>) -> Result<(Self, T), Fault> {
+        match decision {
+            Ok(value) => Ok((self, value)),
+            Err(fault) => {
+                self.rollback().await;
+                Err(fault)
+            }
+        }
+    }
+
     /// Undoes everything.
     pub(super) async fn rollback(self) {
         if self.session.is_in_transaction() {

@@ -8,15 +8,20 @@ use std::any::Any;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use store::{Accounts, Devices, Nodes, Rates, Sessions, Tickets};
+pub(crate) use store::Store as AnyStore;
 
 pub(crate) mod accounts;
 pub(crate) mod devices;
+pub(crate) mod log;
+pub(crate) mod messages;
 pub(crate) mod nodes;
 pub(crate) mod people;
+pub(crate) mod races;
 pub(crate) mod rates;
+pub(crate) mod rooms;
 pub(crate) mod sessions;
 pub(crate) mod tickets;
+pub(crate) mod world;
 
 macro_rules! contract_tests {
     ($open:path) => {
@@ -77,6 +82,65 @@ macro_rules! contract_tests {
                 a_late_ticket_is_none
                 tickets_go_with_their_sign_in
             }
+            log {
+                a_snapshot_has_everything_a_person_follows
+                a_snapshot_never_runs_ahead_of_the_log
+                pages_go_both_ways
+                only_readers_read
+                events_since_are_of_many_streams
+                heads_leave_out_what_is_gone
+                the_epoch_stays_until_it_is_renewed
+                one_of_many_renews_the_epoch
+            }
+            messages {
+                a_message_is_kept_as_it_was_sent
+                a_batch_is_numbered_in_its_order
+                a_refused_message_takes_no_number
+                a_nonce_makes_a_send_repeatable
+                a_nonce_counts_per_room_and_sender
+                a_nonce_of_a_refused_message_is_free
+                an_id_makes_a_send_repeatable
+                what_is_no_json_fails_the_whole_batch
+                nothing_is_appended_for_an_empty_batch
+                only_the_sender_edits
+                an_edit_is_repeatable
+                a_deleted_message_keeps_no_text
+                owners_delete_too
+                reactions_count_once
+                outsiders_find_nothing
+            }
+            races {
+                a_hundred_writers_leave_no_holes
+                the_order_of_numbers_is_the_order_of_commits
+                a_nonce_is_written_once_however_many_send_it
+                opposite_orders_do_not_deadlock
+                a_dm_asked_for_by_twenty_is_one
+                a_key_used_by_ten_makes_one_room
+                who_is_removed_says_nothing_after_it
+                joining_and_leaving_agree_with_the_log
+                owners_who_leave_together_leave_an_owner
+                a_reaction_of_many_is_one
+                an_edit_and_a_deletion_leave_no_text
+                reading_on_many_devices_goes_forward
+            }
+            rooms {
+                a_group_tells_everybody
+                a_dm_is_one_per_pair
+                a_dm_is_of_two
+                creating_is_repeatable_by_key
+                creating_is_repeatable_by_id
+                nobody_unknown_becomes_a_member
+                newcomers_are_told_where_to_begin
+                only_owners_change_the_members
+                whoever_is_removed_is_told
+                an_owner_who_leaves_has_an_heir
+                whoever_comes_back_begins_anew
+                a_dm_keeps_its_members
+                reading_moves_forward_only
+                settings_change_what_is_given
+                rooms_are_listed_by_id
+                handles_are_found_among_members
+            }
         }
     };
 }
@@ -87,29 +151,23 @@ macro_rules! cases {
         $(mod $subject {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
-                crate::suite::$subject::$case($open().await).await;
+                crate::suite::$subject::$case($open().await.into()).await;
             })*
         })*
     };
 }
 pub(crate) use cases;
 
-/// All subjects.
-pub(crate) trait AnyStore:
-    Accounts + Devices + Nodes + Rates + Sessions + Tickets + Send + Sync
-{
-}
-impl<T: Accounts + Devices + Nodes + Rates + Sessions + Tickets + Send + Sync> AnyStore for T {}
-
 /// An empty store, and what must live as long as it.
+#[derive(Clone)]
 pub(crate) struct Subject {
     store: Arc<dyn AnyStore>,
-    _kept: Box<dyn Any + Send + Sync>,
+    _kept: Arc<dyn Any + Send + Sync>,
 }
 
 impl Subject {
     pub(crate) fn new(store: Arc<dyn AnyStore>, kept: impl Any + Send + Sync) -> Self {
-        Self { store, _kept: Box::new(kept) }
+        Self { store, _kept: Arc::new(kept) }
     }
 
     /// A handle for another task.

@@ -1,0 +1,3 @@
+-- Removes all reactions to a message.
+-- $1 message
+DELETE FROM reactions WHERE event_id = $1

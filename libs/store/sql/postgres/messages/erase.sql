@@ -1,0 +1,20 @@
+-- Takes the text out of a message and of its edits. Only the fields that are named here stay: what a newer
+-- release may keep beside the body goes with it.
+-- $1 room, $2 message
+UPDATE events
+SET data = CASE kind
+    WHEN 'message.created' THEN json_build_object(
+        'body', '', 'nonce', data -> 'nonce', 'reply_to', data -> 'reply_to',
+        'mentions', data -> 'mentions', 'deleted', true
+    )
+    ELSE json_build_object(
+        'event_id', data -> 'event_id', 'body', '', 'mentions', data -> 'mentions', 'deleted', true
+    )
+END
+WHERE stream_id = $1 AND id = ANY (ARRAY(
+    SELECT $2::uuid
+    UNION ALL
+    SELECT id
+    FROM events
+    WHERE kind = 'message.edited' AND data ->> 'event_id' = $2::uuid::text AND stream_id = $1
+))

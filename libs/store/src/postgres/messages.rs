@@ -1,0 +1,312 @@
+//! Messages in PostgreSQL.
+//!
+//! [`Messages::append_messages`] is the hottest path of the product: one round trip, pipelined, for a batch of any rooms.
+//! The streams are locked by a statement of their own; the next one begins a new snapshot under these locks, so
+//! it sees every nonce and membership that others committed before, judges each message, numbers
+//! those that are good and inserts them. What the other calls look at is changed under the same room lock only.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::{Event, EventId, EventKind, MemberRole, RoomId, Sender, UserId};
+use serde_json::json;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use crate::error::{Refusal, StoreError};
+use crate::messages::{Appended, MessageEdit, Messages, NewMessage, Reaction};
+use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::row::{self, Columns};
+use crate::postgres::sqlstate::Fault;
+use crate::postgres::statement::{Statement, statements};
+use crate::postgres::{Postgres, repeated};
+
+statements! {
+    APPEND = "messages/append";
+    JUDGE = "messages/judge";
+    ERASE = "messages/erase";
+    DROP_REACTIONS = "messages/drop_reactions";
+    REACT = "messages/react";
+    UNREACT = "messages/unreact";
+    EVENT = "log/event";
+}
+
+const NO_ROOM: Refusal = Refusal::NotFound("room");
+const NO_MESSAGE: Refusal = Refusal::NotFound("message");
+const BAD_REPLY: Refusal = Refusal::Invalid("reply_to", "a message of this room");
+
+#[async_trait]
+impl Messages for Postgres {
+    async fn append_messages(
+        &self,
+        messages: &[NewMessage],
+    ) -> Result<Vec<Result<Appended, Refusal>>, StoreError> {
+        if messages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch = Batch::new(messages);
+        repeated!(self.try_append(&batch))
+    }
+
+    async fn edit_message(&self, edit: &MessageEdit) -> Result<Event, StoreError> {
+        repeated!(self.try_edit(edit))
+    }
+
+    async fn delete_message(
+        &self,
+        actor: UserId,
+        room: RoomId,
+        message: EventId,
+    ) -> Result<Option<Event>, StoreError> {
+        repeated!(self.try_delete(actor, room, message))
+    }
+
+    async fn add_reaction(&self, reaction: &Reaction) -> Result<Option<Event>, StoreError> {
+        repeated!(self.try_react(reaction, Change::Add))
+    }
+
+    async fn remove_reaction(&self, reaction: &Reaction) -> Result<Option<Event>, StoreError> {
+        repeated!(self.try_react(reaction, Change::Remove))
+    }
+}
+
+/// Messages as the parameters of [`APPEND`], and the streams to be locked for them.
+struct Batch<'a> {
+    messages: &'a [NewMessage],
+    streams: Vec<Uuid>,
+    ids: Vec<Uuid>,
+    rooms: Vec<Uuid>,
+    senders: Vec<Uuid>,
+    nonces: Vec<Option<&'a str>>,
+    data: Vec<&'a str>,
+    replies: Vec<Option<Uuid>>,
+    traces: Vec<Option<&'a str>>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(messages: &'a [NewMessage]) -> Self {
+        let rooms: Vec<Uuid> = messages.iter().map(|message| message.room.0).collect();
+        let mut streams = rooms.clone();
+        streams.sort_unstable();
+        streams.dedup();
+        Self {
+            messages,
+            streams,
+            ids: messages.iter().map(|message| message.id.0).collect(),
+            rooms,
+            senders: messages.iter().map(|message| message.sender.0).collect(),
+            nonces: messages.iter().map(|message| message.nonce.as_deref()).collect(),
+            data: messages.iter().map(|message| &*message.data).collect(),
+            replies: messages.iter().map(|message| message.reply_to.map(Uuid::from)).collect(),
+            traces: messages.iter().map(|message| message.trace.as_deref()).collect(),
+        }
+    }
+
+    fn params(&self) -> [&(dyn ToSql + Sync); 7] {
+        [&self.ids, &self.rooms, &self.senders, &self.nonces, &self.data, &self.replies, &self.traces]
+    }
+
+    /// The outcomes, in the order of the messages, from the rows that [`APPEND`] gave.
+    fn outcomes(&self, rows: &[Row]) -> Result<Vec<Result<Appended, Refusal>>, Fault> {
+        if rows.len() != self.messages.len() {
+            return Err(Fault::internal("another number of verdicts than of messages"));
+        }
+        let mut outcomes: Vec<Result<Appended, Refusal>> = Vec::with_capacity(rows.len());
+        for (message, row) in self.messages.iter().zip(rows) {
+            outcomes.push(match row.value::<i32>("verdict")? {
+                0 => Ok(Appended { event: written(message, row)?, fresh: true }),
+                1 => Ok(Appended { event: repeated_event(message, row)?, fresh: false }),
+                2 => first_of(&outcomes, row.value("same_as")?)?,
+                3 => Err(NO_ROOM),
+                4 => Err(Refusal::NonceReused),
+                5 => Err(BAD_REPLY),
+                verdict => return Err(Fault::internal(format!("messages/append gave verdict {verdict}"))),
+            });
+        }
+        Ok(outcomes)
+    }
+}
+
+/// What came of the message at `position` (from 1), which a later one of the batch repeats.
+fn first_of(
+    outcomes: &[Result<Appended, Refusal>],
+    position: i64,
+) -> Result<Result<Appended, Refusal>, Fault> {
+    usize::try_from(position - 1)
+        .ok()
+        .and_then(|index| outcomes.get(index))
+        .map(|first| first.clone().map(|appended| Appended { fresh: false, ..appended }))
+        .ok_or_else(|| Fault::internal("a message repeats one that does not come before it"))
+}
+
+fn written(message: &NewMessage, row: &Row) -> Result<Event, Fault> {
+    Ok(Event {
+        stream: message.room.into(),
+        seq: row.count("seq")?,
+        id: EventId(row.value("id")?),
+        kind: EventKind::MessageCreated,
+        at: row.value("at")?,
+        sender: Sender::User(message.sender),
+        data: message.data.clone(),
+        trace: message.trace.clone(),
+    })
+}
+
+fn repeated_event(message: &NewMessage, row: &Row) -> Result<Event, Fault> {
+    Ok(Event {
+        data: Arc::from(row.value::<&str>("data")?),
+        trace: row.value::<Option<&str>>("trace")?.map(Arc::from),
+        ..written(message, row)?
+    })
+}
+
+/// A message and the one who wants to change it, read under the room's lock.
+struct Judged {
+    role: MemberRole,
+    sender: UserId,
+    deleted: bool,
+}
+
+impl Judged {
+    fn read(rows: &[Row]) -> Result<Self, Fault> {
+        let row = rows.first().ok_or(NO_ROOM)?;
+        let sender: Option<Uuid> = row.value("sender_id")?;
+        Ok(Self {
+            role: row.named("role")?,
+            sender: sender.ok_or(NO_MESSAGE)?.into(),
+            deleted: row.value("deleted")?,
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Add,
+    Remove,
+}
+
+impl Postgres {
+    async fn try_append(&self, batch: &Batch<'_>) -> Result<Vec<Result<Appended, Refusal>>, Fault> {
+        let session = self.session().await?;
+        let [_, verdicts] =
+            session.transact([(append::LOCK, &[&batch.streams]), (APPEND, &batch.params())]).await?;
+        batch.outcomes(&verdicts)
+    }
+
+    async fn try_edit(&self, edit: &MessageEdit) -> Result<Event, Fault> {
+        let session = self.session().await?;
+        let (room, actor, message) = (edit.room.0, edit.actor.0, edit.message.0);
+        let (transaction, [_, judged, earlier]) = session
+            .begin([
+                (append::LOCK, &[&[room].as_slice()]),
+                (JUDGE, &[&room, &actor, &message]),
+                (EVENT, &[&edit.id.0]),
+            ])
+            .await?;
+        let (transaction, ()) = transaction.decided(may_edit(edit, &judged)).await?;
+        if let Some(row) = earlier.first() {
+            let (transaction, earlier) = transaction.decided(same_edit(edit, row)).await?;
+            transaction.rollback().await;
+            return Ok(earlier);
+        }
+        let draft = Draft {
+            stream: edit.room.into(),
+            id: edit.id,
+            kind: EventKind::MessageEdited,
+            sender: Sender::User(edit.actor),
+            nonce: None,
+            data: edit.data.clone(),
+            trace: None,
+        };
+        transaction.append_one(draft).await
+    }
+
+    async fn try_delete(
+        &self,
+        actor: UserId,
+        room: RoomId,
+        message: EventId,
+    ) -> Result<Option<Event>, Fault> {
+        let session = self.session().await?;
+        let (transaction, [_, judged]) = session
+            .begin([(append::LOCK, &[&[room.0].as_slice()]), (JUDGE, &[&room.0, &actor.0, &message.0])])
+            .await?;
+        let (transaction, judged) = transaction.decided(may_delete(actor, &judged)).await?;
+        if judged.deleted {
+            transaction.rollback().await;
+            return Ok(None);
+        }
+        let drafts =
+            [Draft::of_user(actor, room, EventKind::MessageDeleted, &json!({ "event_id": message }))];
+        let append = Append::new(&drafts);
+        let [_, _, rows] = transaction
+            .commit([
+                (ERASE, &[&room.0, &message.0]),
+                (DROP_REACTIONS, &[&message.0]),
+                (append::APPEND, &append.params()),
+            ])
+            .await?;
+        Ok(append.events(&rows)?.pop())
+    }
+
+    async fn try_react(&self, reaction: &Reaction, change: Change) -> Result<Option<Event>, Fault> {
+        let session = self.session().await?;
+        let (room, actor, message) = (reaction.room.0, reaction.actor.0, reaction.message.0);
+        let react: (&'static Statement, &[&(dyn ToSql + Sync)]) = match change {
+            Change::Add => (REACT, &[&room, &message, &actor, &reaction.emoji]),
+            Change::Remove => (UNREACT, &[&message, &actor, &reaction.emoji]),
+        };
+        let (transaction, [_, judged, changed]) = session
+            .begin([(append::LOCK, &[&[room].as_slice()]), (JUDGE, &[&room, &actor, &message]), react])
+            .await?;
+        let (transaction, ()) = transaction.decided(may_react(change, &judged)).await?;
+        if changed.is_empty() {
+            transaction.rollback().await;
+            return Ok(None);
+        }
+        let kind = match change {
+            Change::Add => EventKind::ReactionAdded,
+            Change::Remove => EventKind::ReactionRemoved,
+        };
+        let data = json!({ "event_id": reaction.message, "emoji": reaction.emoji });
+        let draft = Draft::of_user(reaction.actor, reaction.room, kind, &data);
+        transaction.append_one(draft).await.map(Some)
+    }
+}
+
+fn may_edit(edit: &MessageEdit, rows: &[Row]) -> Result<(), Fault> {
+    let judged = Judged::read(rows)?;
+    if judged.sender != edit.actor {
+        return Err(Refusal::Forbidden.into());
+    }
+    if judged.deleted {
+        return Err(Refusal::MessageDeleted.into());
+    }
+    Ok(())
+}
+
+/// The event of this edit, written by a call whose answer was lost.
+fn same_edit(edit: &MessageEdit, row: &Row) -> Result<Event, Fault> {
+    let event = row::event(row)?;
+    let same = event.stream == edit.room.into()
+        && event.kind == EventKind::MessageEdited
+        && event.sender == Sender::User(edit.actor);
+    if same { Ok(event) } else { Err(Refusal::NonceReused.into()) }
+}
+
+fn may_delete(actor: UserId, rows: &[Row]) -> Result<Judged, Fault> {
+    let judged = Judged::read(rows)?;
+    if judged.sender != actor && judged.role != MemberRole::Owner {
+        return Err(Refusal::Forbidden.into());
+    }
+    Ok(judged)
+}
+
+fn may_react(change: Change, rows: &[Row]) -> Result<(), Fault> {
+    let judged = Judged::read(rows)?;
+    if judged.deleted && change == Change::Add {
+        return Err(Refusal::MessageDeleted.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! Rooms in PostgreSQL.
+//!
+//! Whoever changes who is in a room holds the lock of the room's stream, and of the inbox of everybody it concerns,
+//! taken at once in the order of the ids. So what a transaction finds after the lock (roles, members, heads) stands until it
+//! commits, and each member's events say the same as the rows.
+//!
+//! `create`, `members` and `view` hold the longer ones.
+
+use async_trait::async_trait;
+use domain::{Event, EventKind, MemberRole, RoomId, RoomKind, UserId};
+use serde_json::json;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use crate::error::{Refusal, StoreError};
+use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::row::{Columns, bigint};
+use crate::postgres::sqlstate::Fault;
+use crate::postgres::statement::statements;
+use crate::postgres::{Postgres, repeated};
+use crate::rooms::{NewRoom, RoomCreated, RoomSettings, RoomView, Rooms};
+
+mod create;
+mod members;
+mod view;
+
+statements! {
+    ACTOR = "rooms/actor";
+    ENABLED = "rooms/enabled";
+    RECALL = "rooms/recall";
+    REMEMBER = "rooms/remember";
+    CREATE = "rooms/create";
+    JOIN = "rooms/join";
+    NEWCOMERS = "rooms/newcomers";
+    LEAVER = "rooms/leaver";
+    LEAVE = "rooms/leave";
+    PROMOTE = "rooms/promote";
+    READ = "rooms/read";
+    MUTE = "rooms/mute";
+    RENAME = "rooms/rename";
+    VIEW = "rooms/view";
+    LIST = "rooms/list";
+    MEMBERS_BY_HANDLE = "rooms/members_by_handle";
+}
+
+const NO_ROOM: Refusal = Refusal::NotFound("room");
+const NO_PERSON: Refusal = Refusal::NotFound("person");
+
+#[async_trait]
+impl Rooms for Postgres {
+    async fn create_room(&self, room: &NewRoom) -> Result<RoomCreated, StoreError> {
+        let plan = create::Plan::new(room)?;
+        repeated!(self.try_create_room(&plan))
+    }
+
+    async fn room(&self, user: UserId, room: RoomId) -> Result<Option<RoomView>, StoreError> {
+        let row = self.row(VIEW, &[&room.0, &user.0]).await?;
+        Ok(row.as_ref().map(view::read).transpose()?)
+    }
+
+    async fn rooms(
+        &self,
+        user: UserId,
+        after: Option<RoomId>,
+        limit: u32,
+    ) -> Result<Vec<RoomView>, StoreError> {
+        let after = after.map(Uuid::from);
+        let rows = self.rows(LIST, &[&user.0, &after, &i64::from(limit)]).await?;
+        Ok(rows.iter().map(view::read).collect::<Result<_, Fault>>()?)
+    }
+
+    async fn add_members(
+        &self,
+        actor: UserId,
+        room: RoomId,
+        users: &[UserId],
+    ) -> Result<Vec<Event>, StoreError> {
+        repeated!(self.try_add_members(actor, room, users))
+    }
+
+    async fn remove_member(
+        &self,
+        actor: UserId,
+        room: RoomId,
+        user: UserId,
+    ) -> Result<Vec<Event>, StoreError> {
+        repeated!(self.try_remove_member(actor, room, user))
+    }
+
+    async fn set_read(
+        &self,
+        user: UserId,
+        room: RoomId,
+        seq: u64,
+    ) -> Result<(u64, Option<Event>), StoreError> {
+        repeated!(self.try_set_read(user, room, seq))
+    }
+
+    async fn set_room_settings(
+        &self,
+        user: UserId,
+        room: RoomId,
+        settings: &RoomSettings,
+    ) -> Result<Option<Event>, StoreError> {
+        if let Some(name) = &settings.name {
+            return repeated!(self.try_rename(user, room, name, settings.muted));
+        }
+        let row = self.row(MUTE, &[&room.0, &user.0, &settings.muted]).await?;
+        row.map(|_| None).ok_or_else(|| NO_ROOM.into())
+    }
+
+    async fn members_by_handle(&self, room: RoomId, handles: &[String]) -> Result<Vec<UserId>, StoreError> {
+        let rows = self.rows(MEMBERS_BY_HANDLE, &[&room.0, &handles]).await?;
+        Ok(rows.iter().map(|row| row.value("id").map(UserId)).collect::<Result<_, Fault>>()?)
+    }
+}
+
+/// Who wants to change a room, and the room, read under its lock.
+struct Actor {
+    role: MemberRole,
+    kind: RoomKind,
+    name: Option<String>,
+}
+
+impl Actor {
+    fn read(rows: &[Row]) -> Result<Self, Fault> {
+        let row = rows.first().ok_or(NO_ROOM)?;
+        Ok(Self { role: row.named("role")?, kind: row.named("kind")?, name: row.value("name")? })
+    }
+
+    fn in_group(self, otherwise: &'static str) -> Result<Self, Fault> {
+        if self.kind == RoomKind::Group { Ok(self) } else { Err(Refusal::Conflict(otherwise).into()) }
+    }
+
+    fn owning(self) -> Result<Self, Fault> {
+        if self.role == MemberRole::Owner { Ok(self) } else { Err(Refusal::Forbidden.into()) }
+    }
+}
+
+/// What moving the read mark came to.
+struct ReadMark {
+    last_read: u64,
+    moved: bool,
+}
+
+impl ReadMark {
+    fn read(rows: &[Row], seq: u64) -> Result<Self, Fault> {
+        let row = rows.first().ok_or(NO_ROOM)?;
+        if seq > row.count("head")? {
+            return Err(Refusal::Invalid("seq", "0 to the seq of the newest event").into());
+        }
+        Ok(Self { last_read: row.count("last_read")?, moved: row.value("moved")? })
+    }
+}
+
+impl Postgres {
+    async fn try_set_read(
+        &self,
+        user: UserId,
+        room: RoomId,
+        seq: u64,
+    ) -> Result<(u64, Option<Event>), Fault> {
+        let session = self.session().await?;
+        let (transaction, [_, mark]) = session
+            .begin([(append::LOCK, &[&[user.0].as_slice()]), (READ, &[&room.0, &user.0, &bigint(seq)])])
+            .await?;
+        let (transaction, mark) = transaction.decided(ReadMark::read(&mark, seq)).await?;
+        if !mark.moved {
+            transaction.rollback().await;
+            return Ok((mark.last_read, None));
+        }
+        let data = json!({ "room_id": room, "seq": seq });
+        let event = transaction.append_one(Draft::of_user(user, user, EventKind::ReadMoved, &data)).await?;
+        Ok((seq, Some(event)))
+    }
+
+    async fn try_rename(
+        &self,
+        user: UserId,
+        room: RoomId,
+        name: &str,
+        muted: Option<bool>,
+    ) -> Result<Option<Event>, Fault> {
+        let session = self.session().await?;
+        let (transaction, [_, actor]) =
+            session.begin([(append::LOCK, &[&[room.0].as_slice()]), (ACTOR, &[&room.0, &user.0])]).await?;
+        let actor =
+            Actor::read(&actor).and_then(|actor| actor.in_group("a dm has no name")).and_then(Actor::owning);
+        let (transaction, actor) = transaction.decided(actor).await?;
+        let drafts = if actor.name.as_deref() == Some(name) {
+            Vec::new()
+        } else {
+            vec![Draft::of_user(user, room, EventKind::RoomUpdated, &json!({ "name": name }))]
+        };
+        let append = Append::new(&drafts);
+        let [_, _, rows] = transaction
+            .commit([
+                (MUTE, &[&room.0, &user.0, &muted]),
+                (RENAME, &[&room.0, &name]),
+                (append::APPEND, &append.params()),
+            ])
+            .await?;
+        Ok(append.events(&rows)?.pop())
+    }
+}
+
+/// Ids of streams to be locked together.
+fn streams(room: Option<RoomId>, people: &[UserId]) -> Vec<Uuid> {
+    let mut streams: Vec<Uuid> = people.iter().map(|person| person.0).chain(room.map(Uuid::from)).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    streams
+}
+
+/// `member.joined` in the room for each of these people, and `room.added` in their inboxes. `head` is the room's
+/// head before the first of them; what each gets of the room begins with their own coming.
+fn joining(
+    actor: UserId,
+    room: RoomId,
+    kind: RoomKind,
+    name: Option<&str>,
+    head: u64,
+    people: &[(UserId, MemberRole)],
+) -> Vec<Draft> {
+    let mut drafts = Vec::with_capacity(people.len() * 2);
+    for ((user, role), head) in people.iter().zip(head..) {
+        let joined = json!({ "user_id": user, "role": role });
+        drafts.push(Draft::of_user(actor, room, EventKind::MemberJoined, &joined));
+        let added = json!({ "room_id": room, "kind": kind, "name": name, "head": head });
+        drafts.push(Draft::of_user(actor, *user, EventKind::RoomAdded, &added));
+    }
+    drafts
+}

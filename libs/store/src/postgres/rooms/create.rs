@@ -1,0 +1,140 @@
+//! Creating a room.
+//!
+//! The inboxes of all members are locked first, so calls that share one come one after the other, and the second finds what
+//! the first made. Where they share none (the same id or key from elsewhere) the unique indexes decide,
+//! and the loser begins anew.
+
+use domain::{Event, MemberRole, RoomId, RoomKind, UserId};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{CREATE, ENABLED, JOIN, NO_PERSON, RECALL, REMEMBER, joining, streams};
+use crate::error::{Refusal, StoreError};
+use crate::postgres::Postgres;
+use crate::postgres::append::{self, Append};
+use crate::postgres::row::Columns;
+use crate::postgres::sqlstate::Fault;
+use crate::rooms::{NewRoom, RoomCreated};
+
+/// A room to be created, checked.
+pub(super) struct Plan<'a> {
+    room: &'a NewRoom,
+    /// The creator first, nobody twice.
+    people: Vec<UserId>,
+    pair: Option<String>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(room: &'a NewRoom) -> Result<Self, StoreError> {
+        let mut people = vec![room.creator];
+        for member in &room.members {
+            if !people.contains(member) {
+                people.push(*member);
+            }
+        }
+        let pair = match (room.kind, people.as_slice()) {
+            (RoomKind::Group, _) => None,
+            (RoomKind::Dm, [one, other]) => Some(format!("{}:{}", one.min(other), one.max(other))),
+            (RoomKind::Dm, _) => return Err(Refusal::Invalid("members", "one other person").into()),
+        };
+        Ok(Self { room, people, pair })
+    }
+
+    /// The creator owns the room.
+    fn roles(&self) -> Vec<(UserId, MemberRole)> {
+        let role = |place| if place == 0 { MemberRole::Owner } else { MemberRole::Member };
+        self.people.iter().enumerate().map(|(place, user)| (*user, role(place))).collect()
+    }
+
+    fn name(&self) -> Option<&'a str> {
+        self.room.name.as_deref().filter(|_| self.room.kind == RoomKind::Group)
+    }
+
+    /// Looks, under the lock, for what was there before and at the people.
+    fn judge(&self, recalled: &[Row], enabled: &[Row]) -> Result<Before, Fault> {
+        let recalled = recalled.first().ok_or_else(|| Fault::internal("rooms/recall gave no row"))?;
+        if let Some(subject) = recalled.value::<Option<&str>>("subject")? {
+            if subject != "room" {
+                return Err(Refusal::NonceReused.into());
+            }
+            return Ok(Before::Made(RoomId(recalled.value("created_id")?)));
+        }
+        if let Some(id) = recalled.value::<Option<Uuid>>("repeated")? {
+            return Ok(Before::Made(RoomId(id)));
+        }
+        let enabled: Vec<Uuid> = enabled.iter().map(|row| row.value("id")).collect::<Result<_, Fault>>()?;
+        if !enabled.contains(&self.room.creator.0) {
+            return Err(Refusal::Forbidden.into());
+        }
+        if enabled.len() != self.people.len() {
+            return Err(NO_PERSON.into());
+        }
+        Ok(recalled.value::<Option<Uuid>>("dm")?.map_or(Before::Nothing, |id| Before::Dm(RoomId(id))))
+    }
+}
+
+/// What a creating call finds.
+enum Before {
+    Nothing,
+    /// The pair talks already.
+    Dm(RoomId),
+    /// This call was made before.
+    Made(RoomId),
+}
+
+impl Postgres {
+    pub(super) async fn try_create_room(&self, plan: &Plan<'_>) -> Result<RoomCreated, Fault> {
+        let (room, creator) = (plan.room.id.0, plan.room.creator.0);
+        let people: Vec<Uuid> = plan.people.iter().map(|user| user.0).collect();
+        let session = self.session().await?;
+        let (transaction, [_, recalled, enabled]) = session
+            .begin([
+                (append::LOCK, &[&streams(None, &plan.people)]),
+                (RECALL, &[&creator, &plan.room.key, &room, &plan.pair]),
+                (ENABLED, &[&people]),
+            ])
+            .await?;
+        let (transaction, before) = transaction.decided(plan.judge(&recalled, &enabled)).await?;
+        let there_before = |room| RoomCreated { room, created: false, events: Vec::new() };
+        match before {
+            Before::Nothing => {}
+            Before::Made(room) => {
+                transaction.rollback().await;
+                return Ok(there_before(room));
+            }
+            Before::Dm(room) => {
+                transaction.commit([(REMEMBER, &[&creator, &plan.room.key, &room.0])]).await?;
+                return Ok(there_before(room));
+            }
+        }
+        let [created, taken] = transaction
+            .run([
+                (CREATE, &[&room, &plan.room.kind.as_str(), &plan.name(), &plan.pair, &creator]),
+                (REMEMBER, &[&creator, &plan.room.key, &room]),
+            ])
+            .await?;
+        let first = if created.is_empty() || !taken.is_empty() {
+            Err(Fault::Contended("another call created it first".into()))
+        } else {
+            Ok(())
+        };
+        let (transaction, ()) = transaction.decided(first).await?;
+        let events = transaction.join(plan, &people).await?;
+        Ok(RoomCreated { room: plan.room.id, created: true, events })
+    }
+}
+
+impl crate::postgres::transaction::Transaction<'_> {
+    async fn join(self, plan: &Plan<'_>, people: &[Uuid]) -> Result<Vec<Event>, Fault> {
+        let roles = plan.roles();
+        let names: Vec<&str> = roles.iter().map(|(_, role)| role.as_str()).collect();
+        let nothing_read = vec![0_i64; people.len()];
+        let NewRoom { id, kind, creator, .. } = plan.room;
+        let drafts = joining(*creator, *id, *kind, plan.name(), 0, &roles);
+        let append = Append::new(&drafts);
+        let [_, rows] = self
+            .commit([(JOIN, &[&id.0, &people, &names, &nothing_read]), (append::APPEND, &append.params())])
+            .await?;
+        append.events(&rows)
+    }
+}

@@ -1,0 +1,133 @@
+//! Adding and removing members.
+
+use std::collections::HashMap;
+
+use domain::{Event, EventKind, MemberRole, RoomId, UserId};
+use serde_json::json;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{ACTOR, Actor, JOIN, LEAVE, LEAVER, NEWCOMERS, NO_PERSON, PROMOTE, joining, streams};
+use crate::error::Refusal;
+use crate::postgres::Postgres;
+use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::row::{Columns, bigint};
+use crate::postgres::sqlstate::Fault;
+
+const DM_KEEPS_MEMBERS: &str = "a dm keeps its two members";
+
+impl Postgres {
+    pub(super) async fn try_add_members(
+        &self,
+        actor: UserId,
+        room: RoomId,
+        users: &[UserId],
+    ) -> Result<Vec<Event>, Fault> {
+        let asked: Vec<Uuid> = users.iter().map(|user| user.0).collect();
+        let session = self.session().await?;
+        let (transaction, [locked, as_actor, found]) = session
+            .begin([
+                (append::LOCK, &[&streams(Some(room), users)]),
+                (ACTOR, &[&room.0, &actor.0]),
+                (NEWCOMERS, &[&room.0, &asked]),
+            ])
+            .await?;
+        let decision = Actor::read(&as_actor)
+            .and_then(|actor| actor.in_group(DM_KEEPS_MEMBERS))
+            .and_then(Actor::owning)
+            .and_then(|actor| Ok((actor, newcomers(users, &found)?, head_of(room, &locked)?)));
+        let (transaction, (as_actor, newcomers, head)) = transaction.decided(decision).await?;
+        if newcomers.is_empty() {
+            transaction.rollback().await;
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Uuid> = newcomers.iter().map(|(user, _)| user.0).collect();
+        let roles: Vec<&str> = newcomers.iter().map(|(_, role)| role.as_str()).collect();
+        let read: Vec<i64> = newcomers.iter().zip(head..).map(|(_, before)| bigint(before)).collect();
+        let drafts = joining(actor, room, as_actor.kind, as_actor.name.as_deref(), head, &newcomers);
+        let append = Append::new(&drafts);
+        let [_, rows] = transaction
+            .commit([(JOIN, &[&room.0, &ids, &roles, &read]), (append::APPEND, &append.params())])
+            .await?;
+        append.events(&rows)
+    }
+
+    pub(super) async fn try_remove_member(
+        &self,
+        actor: UserId,
+        room: RoomId,
+        user: UserId,
+    ) -> Result<Vec<Event>, Fault> {
+        let session = self.session().await?;
+        let (transaction, [_, as_actor, leaver]) = session
+            .begin([
+                (append::LOCK, &[&streams(Some(room), &[user])]),
+                (ACTOR, &[&room.0, &actor.0]),
+                (LEAVER, &[&room.0, &user.0]),
+            ])
+            .await?;
+        let decision = Actor::read(&as_actor)
+            .and_then(|actor| actor.in_group(DM_KEEPS_MEMBERS))
+            .and_then(|as_actor| if actor == user { Ok(as_actor) } else { as_actor.owning() })
+            .and_then(|_| Leaver::read(&leaver));
+        let (transaction, leaver) = transaction.decided(decision).await?;
+        let Some(Leaver { heir }) = leaver else {
+            transaction.rollback().await;
+            return Ok(Vec::new());
+        };
+        let mut left = json!({ "user_id": user });
+        if let Some(heir) = heir {
+            left["new_owner"] = json!(heir);
+        }
+        let drafts = [
+            Draft::of_user(actor, room, EventKind::MemberLeft, &left),
+            Draft::of_user(actor, user, EventKind::RoomRemoved, &json!({ "room_id": room })),
+        ];
+        let append = Append::new(&drafts);
+        let [_, _, rows] = transaction
+            .commit([
+                (LEAVE, &[&room.0, &user.0]),
+                (PROMOTE, &[&room.0, &heir]),
+                (append::APPEND, &append.params()),
+            ])
+            .await?;
+        append.events(&rows)
+    }
+}
+
+/// Of the people asked for those who are not in the room, in the order given.
+fn newcomers(asked: &[UserId], found: &[Row]) -> Result<Vec<(UserId, MemberRole)>, Fault> {
+    let mut present: HashMap<Uuid, bool> = HashMap::with_capacity(found.len());
+    for row in found {
+        present.insert(row.value("id")?, row.value("present")?);
+    }
+    let mut newcomers = Vec::new();
+    for user in asked {
+        // Whoever is taken once counts as present, should they be named twice.
+        if !present.insert(user.0, true).ok_or(NO_PERSON)? {
+            newcomers.push((*user, MemberRole::Member));
+        }
+    }
+    Ok(newcomers)
+}
+
+fn head_of(room: RoomId, locked: &[Row]) -> Result<u64, Fault> {
+    for row in locked {
+        if row.value::<Uuid>("id")? == room.0 {
+            return row.count("head");
+        }
+    }
+    Err(Refusal::NotFound("room").into())
+}
+
+/// Somebody who is in the room and goes.
+struct Leaver {
+    /// Who becomes owner then.
+    heir: Option<Uuid>,
+}
+
+impl Leaver {
+    fn read(rows: &[Row]) -> Result<Option<Self>, Fault> {
+        rows.first().map(|row| Ok(Self { heir: row.value("heir")? })).transpose()
+    }
+}
