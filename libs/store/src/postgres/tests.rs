@@ -6,8 +6,8 @@ use domain::{EventKind, UserId};
 use futures_util::future::join;
 use prometheus::Registry;
 use serde_json::json;
-use testkit::proxy::Proxy;
 use testkit::postgres::TestDatabase;
+use testkit::proxy::Proxy;
 
 use super::append::{APPEND, Append, Draft, LOCK};
 use super::*;
