@@ -55,7 +55,7 @@ kinds! {
     RoomUpdated = "room.updated",
     /// To a person: `{room_id, kind, name, head}`; delivery of the room begins after `head`.
     RoomAdded = "room.added",
-    /// To a person: `{room_id}`.
+    /// To a person: `{room_id, seq}`; delivery of the room ends before its event `seq`, which is `member.left`.
     RoomRemoved = "room.removed",
     /// To a person: `{room_id, seq}`, read on some device.
     ReadMoved = "read.moved",

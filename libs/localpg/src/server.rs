@@ -159,9 +159,7 @@ impl Server {
         let mut child = self.child.take().ok_or(NOT_RUNNING)?;
         drop(child.start_kill());
         postmaster::kill_all(&self.directory.data()).await?;
-        child.wait().await.context(|| "cannot wait for PostgreSQL".to_owned())?;
-        postmaster::remove_segment(&self.directory.data()).await;
-        Ok(())
+        child.wait().await.map(drop).context(|| "cannot wait for PostgreSQL".to_owned())
     }
 
     /// Starts again, at the same port, what was stopped, crashed or killed.

@@ -36,6 +36,9 @@ pub enum Body {
     Event(Event, Path),
     /// Any other frame.
     Frame(ServerFrame),
+    /// The answer to a ping of the socket itself, with the ping's bytes: it takes the same way, so that
+    /// one writer writes all.
+    Pong(Bytes),
 }
 
 impl Body {
@@ -44,6 +47,7 @@ impl Body {
     pub fn payload(&self, encoding: Encoding) -> Bytes {
         match self {
             Self::Frame(frame) => protocol::encode_server(frame, encoding),
+            Self::Pong(payload) => payload.clone(),
             Self::Event(event, _) => EventParts {
                 stream: &event.stream.to_string(),
                 seq: event.seq,
@@ -82,6 +86,13 @@ impl Encoded {
         Arc::new(Self { body: Body::Frame(frame), weight: 200, wire: Default::default() })
     }
 
+    /// The answer to a ping of the socket itself.
+    #[must_use]
+    pub fn pong(payload: Bytes) -> Arc<Self> {
+        let weight = payload.len();
+        Arc::new(Self { body: Body::Pong(payload), weight, wire: Default::default() })
+    }
+
     /// What is sent.
     #[must_use]
     pub const fn body(&self) -> &Body {
@@ -93,7 +104,7 @@ impl Encoded {
     pub const fn as_event(&self) -> Option<&Event> {
         match &self.body {
             Body::Event(event, _) => Some(event),
-            Body::Frame(_) => None,
+            Body::Frame(_) | Body::Pong(_) => None,
         }
     }
 

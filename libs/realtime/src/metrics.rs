@@ -6,6 +6,8 @@ use prometheus::{
     Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
 };
 
+use protocol::CloseCode;
+
 use crate::encoded::Path;
 
 /// Counters of one node's hub and relay.
@@ -24,8 +26,7 @@ pub struct RealtimeMetrics {
     pub(crate) held_back: IntCounter,
     /// Connections that are behind.
     pub behind: IntGauge,
-    /// Closed connections by close code.
-    pub closed: IntCounterVec,
+    closed: IntCounterVec,
 }
 
 impl RealtimeMetrics {
@@ -76,6 +77,14 @@ impl RealtimeMetrics {
         registry.register(Box::new(metrics.behind.clone()))?;
         registry.register(Box::new(metrics.closed.clone()))?;
         Ok(metrics)
+    }
+
+    /// Counts a connection that ended with a close code. What a peer makes up is no label of its own.
+    pub fn closed(&self, code: u16) {
+        match CloseCode::from_code(code) {
+            None if code != 1005 && code != 1006 => self.closed.with_label_values(&["other"]).inc(),
+            _ => self.closed.with_label_values(&[&code.to_string()]).inc(),
+        }
     }
 
     /// Notes that an event was written on a socket so long after its commit.

@@ -57,13 +57,21 @@ pub struct Outbox {
     filled: Notify,
     /// Answers wait here for room.
     drained: Notify,
+    /// A writer that is stuck in a write waits here for the end.
+    closed: Notify,
 }
 
 impl Outbox {
     /// An empty outbox.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, inner: Mutex::default(), filled: Notify::new(), drained: Notify::new() }
+        Self {
+            limits,
+            inner: Mutex::default(),
+            filled: Notify::new(),
+            drained: Notify::new(),
+            closed: Notify::new(),
+        }
     }
 
     /// Queues an event. False when it does not fit or the connection closes: the stream lags from now on, and
@@ -118,6 +126,18 @@ impl Outbox {
         self.filled.notify_one();
         // A reply that waits for room must learn of it too.
         self.drained.notify_one();
+        self.closed.notify_one();
+    }
+
+    /// Waits until the connection is to be closed. For one waiter: the writer.
+    pub async fn closed(&self) -> CloseCode {
+        loop {
+            let closed = self.closed.notified();
+            if let Some(code) = self.closing() {
+                return code;
+            }
+            closed.await;
+        }
     }
 
     /// The code the connection is closing with, once it is.

@@ -78,13 +78,9 @@ impl Driver {
                 () = at(link.drain) => Step::Leave,
             };
             if let Err(end) = self.step(&mut link, &mut incoming, step).await {
-                // Whatever ends a connection to a node that drains: come back when the node said. A node that
-                // drains those who only just come is a failure, or one node alone would be asked without end.
+                // Whatever ends a connection to a node that drains: come back when the node said.
                 return match (end, link.drain) {
-                    (End::Failed { .. }, Some(until)) if link.phase == Phase::Live => End::Drained(until),
-                    (End::Failed { why, after }, Some(until)) => {
-                        End::Failed { why, after: after.max(until.saturating_duration_since(Instant::now())) }
-                    }
+                    (End::Failed { .. }, Some(until)) => End::Drained(until),
                     (end, _) => end,
                 };
             }

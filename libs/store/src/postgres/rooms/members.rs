@@ -71,7 +71,7 @@ impl Postgres {
             .and_then(|as_actor| if actor == user { Ok(as_actor) } else { as_actor.owning() })
             .and_then(|_| Leaver::read(&leaver));
         let (transaction, leaver) = transaction.decided(decision).await?;
-        let Some(Leaver { heir }) = leaver else {
+        let Some(Leaver { heir, head }) = leaver else {
             transaction.rollback().await;
             return Ok(Vec::new());
         };
@@ -79,9 +79,11 @@ impl Postgres {
         if let Some(heir) = heir {
             left["new_owner"] = json!(heir);
         }
+        // Delivery of the room ends before its `member.left`: nodes may hear of this one first.
+        let removed = json!({ "room_id": room, "seq": head + 1 });
         let drafts = [
             Draft::of_user(actor, room, EventKind::MemberLeft, &left),
-            Draft::of_user(actor, user, EventKind::RoomRemoved, &json!({ "room_id": room })),
+            Draft::of_user(actor, user, EventKind::RoomRemoved, &removed),
         ];
         let append = Append::new(&drafts);
         let [_, _, rows] = transaction
@@ -124,10 +126,12 @@ fn head_of(room: RoomId, locked: &[Row]) -> Result<u64, Fault> {
 struct Leaver {
     /// Who becomes owner then.
     heir: Option<Uuid>,
+    /// Head of the room before.
+    head: u64,
 }
 
 impl Leaver {
     fn read(rows: &[Row]) -> Result<Option<Self>, Fault> {
-        rows.first().map(|row| Ok(Self { heir: row.value("heir")? })).transpose()
+        rows.first().map(|row| Ok(Self { heir: row.value("heir")?, head: row.count("head")? })).transpose()
     }
 }

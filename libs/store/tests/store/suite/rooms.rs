@@ -173,7 +173,7 @@ pub(crate) async fn whoever_is_removed_is_told(world: World) {
     let events = world.store.remove_member(alex, room, sam).await.expect("events");
     assert_eq!(kinds(&events), ["member.left", "room.removed"]);
     assert_eq!(data(&events[0]), json!({ "user_id": sam }));
-    assert_eq!(data(&events[1]), json!({ "room_id": room }));
+    assert_eq!(data(&events[1]), json!({ "room_id": room, "seq": events[0].seq }));
     assert_eq!(events.iter().map(|event| event.sender).collect::<Vec<_>>(), [Sender::User(alex); 2]);
     assert_eq!(world.inbox(sam).await[1], events[1]);
     assert_eq!(world.events(alex, room).await[2], events[0]);

@@ -1,0 +1,145 @@
+//! One connection, from the upgraded socket to its end.
+//!
+//! ```text
+//!   connected --sign-in--> hello --identify | resume--> ready --replay--> live
+//!       |                    |                                             |
+//!       +---- 4013, 4004     +---- 4003, 4012, 4014          any close code below
+//! ```
+//!
+//! Until `ready` the connection is one conversation. After it the reader and the writer go on at the same time, in
+//! one task: the reader takes the client's frames one after the other and puts answers into
+//! the outbox, the writer alone writes, from the feed. Whichever ends first decides how the connection closes.
+
+mod reader;
+mod start;
+mod writer;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use domain::ConnectionId;
+use protocol::{CloseCode, Encoding, ServerFrame};
+use realtime::{Body, Encoded, Feed, Wire};
+
+use crate::credentials::Credentials;
+use crate::gateway::Gateway;
+use crate::websocket::{Connection as Socket, Kinds, Limits, ReadError, closing, frame};
+
+/// How a connection ends.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// A reason of ours.
+    Close(CloseCode),
+    /// The peer sent a close frame.
+    Peer(Option<u16>),
+    /// What the peer sent can't be read on.
+    Unreadable(ReadError),
+    /// The socket broke, or is stuck in the middle of a frame: nothing more can be told.
+    Broken,
+}
+
+/// Runs one connection to its end.
+pub(crate) async fn run(gateway: Arc<Gateway>, socket: Socket, encoding: Encoding, credentials: Credentials) {
+    let limits = Limits {
+        message_bytes: gateway.settings.max_frame_bytes,
+        fragments: gateway.settings.max_fragments,
+        too_large_code: CloseCode::FrameTooLarge.code(),
+        kinds: match encoding {
+            Encoding::Json => Kinds::Text,
+            Encoding::Proto => Kinds::Binary,
+        },
+    };
+    let (mut reader, mut writer) = socket.split(limits);
+    let id = ConnectionId::new();
+    let place = Arc::clone(&gateway.places).try_acquire_owned();
+    let end = match &place {
+        Ok(_) => {
+            let open = gateway.parts.metrics.connections.with_label_values(&["gateway", "device"]);
+            open.inc();
+            let end = live(&gateway, id, encoding, credentials, &mut reader, &mut writer).await;
+            open.dec();
+            end
+        }
+        Err(_) => End::Close(CloseCode::ConnectionLimit),
+    };
+    let code = match &end {
+        End::Close(code) => code.code(),
+        End::Peer(code) => code.unwrap_or(1005),
+        End::Unreadable(error) => error.close_code().unwrap_or(1006),
+        End::Broken => 1006,
+    };
+    gateway.parts.realtime.closed(code);
+    tracing::debug!(connection = %id, code, ?end, "a connection ended");
+    let deadline = gateway.settings.close_timeout;
+    match end {
+        End::Broken => {}
+        _ if writer.is_torn() => {}
+        End::Close(code) => {
+            closing::begin(reader, writer, code.code(), code.reason(), deadline).await;
+        }
+        End::Peer(code) => {
+            closing::answer(reader, writer, code, deadline).await;
+        }
+        End::Unreadable(error) => {
+            closing::refuse(reader, writer, &error, deadline).await;
+        }
+    }
+}
+
+async fn live(
+    gateway: &Gateway,
+    id: ConnectionId,
+    encoding: Encoding,
+    credentials: Credentials,
+    reader: &mut crate::websocket::Reader,
+    writer: &mut crate::websocket::Writer,
+) -> End {
+    let opened = match start::start(gateway, id, encoding, credentials, reader, writer).await {
+        Ok(opened) => opened,
+        Err(end) => return end,
+    };
+    let connection = Arc::clone(&opened.connection);
+    let held = Held { gateway, connection: &connection };
+    let feed = Feed::new(opened, Arc::clone(&gateway.parts.catchup));
+    let end = tokio::select! {
+        end = reader::read(gateway, &connection, encoding, reader) => end,
+        end = writer::write(gateway, &connection, encoding, feed, writer) => end,
+    };
+    drop(held);
+    if let End::Close(CloseCode::NodeDrains) = end
+        && !writer.is_torn()
+    {
+        let delay = rand::random_range(std::time::Duration::ZERO..=gateway.settings.reconnect_jitter);
+        let after_ms = u64::try_from(delay.as_millis()).unwrap_or(0);
+        let drain = ServerFrame::Drain(protocol::frame::Drain { after_ms });
+        // Best effort: the close code says the same.
+        let frame = wire(&Encoded::frame(drain), encoding);
+        let told = writer.write(&frame);
+        drop(tokio::time::timeout(gateway.settings.close_timeout, told).await);
+    }
+    end
+}
+
+/// A session that ends on this node when it is dropped, also when the task is aborted.
+struct Held<'a> {
+    gateway: &'a Gateway,
+    connection: &'a realtime::Connection,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.gateway.parts.sessions.close(self.connection);
+    }
+}
+
+/// The bytes of a frame on a WebSocket, made once for all connections.
+pub(crate) fn wire(encoded: &Encoded, encoding: Encoding) -> Bytes {
+    let (wire, data): (_, fn(&[u8]) -> Bytes) = match encoding {
+        Encoding::Json => (Wire::SocketJson, frame::text),
+        Encoding::Proto => (Wire::SocketProto, frame::binary),
+    };
+    encoded.bytes(wire, |body| match body {
+        Body::Pong(payload) => frame::pong(payload),
+        Body::Event(..) | Body::Frame(_) => data(&body.payload(encoding)),
+    })
+}

@@ -1,0 +1,182 @@
+//! The reading half of a live connection: the client's frames, one after the other.
+
+use domain::{ErrorCode, ErrorKind, EventId, RoomId};
+use operations::{Error, SendMessage};
+use protocol::codec::{DecodeError, DecodeErrorKind};
+use protocol::frame::{ErrorFrame, Sent};
+use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
+use realtime::{Connection, Encoded, Focus};
+use tokio::time::Instant;
+
+use crate::connection::End;
+use crate::gateway::Gateway;
+use crate::websocket::{Message, Reader};
+
+/// Reads and does what the client asks for until the connection is to end.
+pub(super) async fn read(
+    gateway: &Gateway,
+    connection: &Connection,
+    encoding: Encoding,
+    reader: &mut Reader,
+) -> End {
+    // Two missed, and a quarter for the way.
+    let patience = gateway.settings.heartbeat_interval * 9 / 4;
+    let mut allowance = Allowance::new(gateway.settings.frame_rate, gateway.settings.frame_burst);
+    let mut heard = Instant::now();
+    loop {
+        let message = tokio::select! {
+            message = reader.next() => message,
+            // A read is not safe to drop in the middle, but after this nothing is read any more.
+            () = tokio::time::sleep_until(heard + patience) => return End::Close(CloseCode::HeartbeatMissed),
+        };
+        let payload = match message {
+            Ok(Message::Text(payload) | Message::Binary(payload)) => payload,
+            Ok(Message::Ping(payload)) => {
+                connection.outbox.push_ephemeral(&Encoded::pong(payload));
+                continue;
+            }
+            // Proves that the socket lives, not that the client does: that is what `ping` is for.
+            Ok(Message::Pong(_)) => continue,
+            Ok(Message::Close { code, .. }) => return End::Peer(code),
+            Err(error) => return End::Unreadable(error),
+        };
+        if !allowance.take(Instant::now()) {
+            return End::Close(CloseCode::RateLimited);
+        }
+        let answer = match protocol::decode_client(&payload, encoding) {
+            Ok(frame) => handle(gateway, connection, frame).await,
+            Err(error) => answer_to(&error).map(Some),
+        };
+        match answer {
+            Ok(None) => {}
+            Ok(Some(answer)) => {
+                if !connection.outbox.reply(&Encoded::frame(answer)).await {
+                    // The writer ends the connection, with its code.
+                    std::future::pending::<()>().await;
+                }
+            }
+            Err(end) => return end,
+        }
+        // What the answer took is not the client's silence.
+        heard = Instant::now();
+    }
+}
+
+async fn handle(
+    gateway: &Gateway,
+    connection: &Connection,
+    frame: ClientFrame,
+) -> Result<Option<ServerFrame>, End> {
+    let operations = &gateway.parts.operations;
+    let user = connection.meta.user;
+    let outcome = match frame {
+        ClientFrame::Identify(_) | ClientFrame::Resume(_) => {
+            return Err(End::Close(CloseCode::AlreadyIdentified));
+        }
+        ClientFrame::Ping => return Ok(Some(ServerFrame::Pong)),
+        ClientFrame::Send(send) => return Ok(Some(self::send(operations, connection, send).await)),
+        ClientFrame::Typing(typing) => operations.typing(user, RoomId(typing.room_id)).await,
+        ClientFrame::Focus(focus) => self::focus(connection, &focus),
+        ClientFrame::Read(read) => {
+            operations.set_read(user, RoomId(read.room_id), read.seq).await.map(|_stands| ())
+        }
+    };
+    Ok(outcome.err().map(|error| refusal(&error, None)))
+}
+
+async fn send(
+    operations: &operations::Operations,
+    connection: &Connection,
+    send: protocol::frame::Send,
+) -> ServerFrame {
+    let nonce = send.nonce.clone();
+    let message = SendMessage {
+        room: RoomId(send.room_id),
+        sender: connection.meta.user,
+        body: send.body,
+        nonce: Some(send.nonce),
+        reply_to: send.reply_to.map(EventId),
+        trace: None,
+    };
+    match operations.send_message(message).await {
+        Ok(appended) => ServerFrame::Sent(Sent { nonce, seq: appended.event.seq, id: appended.event.id.0 }),
+        Err(error) => refusal(&error, Some(nonce)),
+    }
+}
+
+fn focus(connection: &Connection, focus: &protocol::frame::Focus) -> Result<(), Error> {
+    let room = focus.room_id.map(RoomId);
+    if room.is_some_and(|room| !connection.follows(room.into())) {
+        return Err(store::Refusal::NotFound("room").into());
+    }
+    connection.set_focus(Focus { room, idle: focus.idle });
+    Ok(())
+}
+
+fn refusal(error: &Error, nonce: Option<String>) -> ServerFrame {
+    if error.kind() == ErrorKind::Internal {
+        tracing::error!(%error, "a client's frame failed");
+    }
+    ServerFrame::Error(ErrorFrame {
+        code: error.code().as_str().into(),
+        detail: error.public_message(),
+        nonce,
+    })
+}
+
+/// What bytes that are not a good frame are answered with: `error` when a part is wrong, a close when
+/// they are no frame at all.
+pub(super) fn answer_to(error: &DecodeError) -> Result<ServerFrame, End> {
+    match error.kind {
+        DecodeErrorKind::Malformed | DecodeErrorKind::NoOp => Err(End::Close(CloseCode::BadFrame)),
+        DecodeErrorKind::UnknownOp | DecodeErrorKind::Field => Ok(ServerFrame::Error(ErrorFrame {
+            code: ErrorCode::InvalidField.as_str().into(),
+            detail: error.to_string(),
+            nonce: None,
+        })),
+    }
+}
+
+/// How many frames the client may still send: a token bucket of one connection.
+struct Allowance {
+    rate: f64,
+    burst: f64,
+    tokens: f64,
+    at: Instant,
+}
+
+impl Allowance {
+    fn new(rate: u32, burst: u32) -> Self {
+        let burst = f64::from(burst.max(1));
+        Self { rate: f64::from(rate.max(1)), burst, tokens: burst, at: Instant::now() }
+    }
+
+    fn take(&mut self, now: Instant) -> bool {
+        let passed = now.duration_since(self.at).as_secs_f64();
+        self.at = now;
+        self.tokens = passed.mul_add(self.rate, self.tokens).min(self.burst);
+        if self.tokens < 1.0 {
+            return false;
+        }
+        self.tokens -= 1.0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_allowance_is_a_bucket() {
+        let mut allowance = Allowance::new(10, 3);
+        let start = allowance.at;
+        assert_eq!((0..5).filter(|_| allowance.take(start)).count(), 3);
+        assert!(allowance.take(start + Duration::from_millis(101)));
+        assert!(!allowance.take(start + Duration::from_millis(101)));
+        let later = start + Duration::from_secs(60);
+        assert_eq!((0..5).filter(|_| allowance.take(later)).count(), 3);
+    }
+}

@@ -1,0 +1,148 @@
+//! From a fresh socket to a session: sign-in, `hello`, `identify` or `resume`.
+
+use std::time::Duration;
+
+use domain::{AuthSessionId, ConnectionId, DeviceId, ErrorCode, ErrorKind, SlotSessionId, UserId};
+use protocol::frame::{ErrorFrame, Hello, Slot};
+use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
+use realtime::{Begin, ConnectionMeta, Encoded, Opened, Opening, SessionError};
+use tokio::time::{Instant, timeout_at};
+
+use crate::connection::{End, reader, wire};
+use crate::credentials::Credentials;
+use crate::gateway::Gateway;
+use crate::websocket::{Message, Reader, Writer, frame};
+
+/// Takes a connection to `ready`, which waits in what is given back.
+pub(super) async fn start(
+    gateway: &Gateway,
+    id: ConnectionId,
+    encoding: Encoding,
+    credentials: Credentials,
+    reader: &mut Reader,
+    writer: &mut Writer,
+) -> Result<Opened, End> {
+    let deadline = Instant::now() + gateway.settings.identify_timeout;
+    let starting = async {
+        let (user, session) = sign_in(gateway, credentials).await?;
+        let meta = ConnectionMeta { id, user, session };
+        let hello = ServerFrame::Hello(Hello {
+            heartbeat_interval_ms: millis(gateway.settings.heartbeat_interval),
+            node: gateway.parts.node.0,
+            connection_id: id.0,
+            reconnect_jitter_ms: millis(gateway.settings.reconnect_jitter),
+        });
+        let mut conversation = Conversation { gateway, encoding, reader, writer };
+        conversation.tell(hello).await?;
+        conversation.begin(meta).await
+    };
+    timeout_at(deadline, starting).await.unwrap_or(Err(End::Close(CloseCode::IdentifyFirst)))
+}
+
+async fn sign_in(gateway: &Gateway, credentials: Credentials) -> Result<(UserId, AuthSessionId), End> {
+    let identity = &gateway.parts.identity;
+    let signed_in = match credentials {
+        Credentials::Ticket(ticket) => {
+            identity.redeem_ticket(&ticket).await.map(|claims| (claims.user, claims.session))
+        }
+        Credentials::Bearer(token) => {
+            identity.authenticate(&token).await.map(|access| (access.user, access.session))
+        }
+        Credentials::Missing => return Err(End::Close(CloseCode::SignInFailed)),
+    };
+    signed_in.map_err(|error| {
+        tracing::debug!(%error, "a sign-in failed");
+        End::Close(match error.kind() {
+            // Not the client's fault: it may try again.
+            ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::Internal => CloseCode::Internal,
+            _ => CloseCode::SignInFailed,
+        })
+    })
+}
+
+/// The time before `ready`, in which one side speaks at a time.
+struct Conversation<'a> {
+    gateway: &'a Gateway,
+    encoding: Encoding,
+    reader: &'a mut Reader,
+    writer: &'a mut Writer,
+}
+
+impl Conversation<'_> {
+    async fn tell(&mut self, frame: ServerFrame) -> Result<(), End> {
+        self.writer.write(&wire(&Encoded::frame(frame), self.encoding)).await.map_err(|_| End::Broken)
+    }
+
+    /// Waits for an `identify` or `resume` that succeeds.
+    async fn begin(&mut self, meta: ConnectionMeta) -> Result<Opened, End> {
+        loop {
+            let opening = match self.next().await? {
+                ClientFrame::Ping => {
+                    self.tell(ServerFrame::Pong).await?;
+                    continue;
+                }
+                ClientFrame::Identify(identify) => match identify.slot {
+                    Slot::Device(device) => Opening {
+                        begin: Begin::Device(DeviceId(device)),
+                        cursors: identify.cursors,
+                        log_epoch: identify.log_epoch.map(Into::into),
+                    },
+                    Slot::Consumer(_) => {
+                        let detail = "consumer: only agents have consumers; identify with device_id";
+                        self.refuse(ErrorCode::InvalidField, detail.into()).await?;
+                        continue;
+                    }
+                },
+                ClientFrame::Resume(resume) => Opening {
+                    begin: Begin::Resume(SlotSessionId(resume.session_id)),
+                    cursors: resume.cursors,
+                    log_epoch: resume.log_epoch.map(Into::into),
+                },
+                _ => return Err(End::Close(CloseCode::IdentifyFirst)),
+            };
+            match self.gateway.parts.sessions.open(meta, &opening).await {
+                Ok(opened) => return Ok(opened),
+                Err(SessionError::NotResumable) => return Err(End::Close(CloseCode::ResumeRefused)),
+                Err(SessionError::Disabled) => return Err(End::Close(CloseCode::SignInEnded)),
+                Err(error @ SessionError::UnknownDevice) => {
+                    self.refuse(error.code(), error.public_message()).await?;
+                }
+                Err(error @ SessionError::Store(_)) => {
+                    tracing::warn!(%error, connection = %meta.id, "a session can't begin");
+                    return Err(End::Close(CloseCode::Internal));
+                }
+            }
+        }
+    }
+
+    async fn refuse(&mut self, code: ErrorCode, detail: String) -> Result<(), End> {
+        self.tell(ServerFrame::Error(ErrorFrame { code: code.as_str().into(), detail, nonce: None })).await
+    }
+
+    /// The client's next frame. Frames that are wrong in a field are answered by `error`.
+    async fn next(&mut self) -> Result<ClientFrame, End> {
+        loop {
+            let payload = match self.reader.next().await {
+                Ok(Message::Text(payload) | Message::Binary(payload)) => payload,
+                Ok(Message::Ping(payload)) => {
+                    self.writer.write(&frame::pong(&payload)).await.map_err(|_| End::Broken)?;
+                    continue;
+                }
+                Ok(Message::Pong(_)) => continue,
+                Ok(Message::Close { code, .. }) => return Err(End::Peer(code)),
+                Err(error) => return Err(End::Unreadable(error)),
+            };
+            match protocol::decode_client(&payload, self.encoding) {
+                Ok(frame) => return Ok(frame),
+                Err(error) => {
+                    let answer = reader::answer_to(&error)?;
+                    self.tell(answer).await?;
+                }
+            }
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

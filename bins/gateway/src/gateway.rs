@@ -1,0 +1,115 @@
+//! The gateway as one thing: what all its connections share, its route, and its drain.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use auth::Identity;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Request, Response};
+use axum::response::IntoResponse;
+use axum::routing::any;
+use domain::{Invalid, NodeId};
+use node::GatewaySettings;
+use operations::Operations;
+use process::supervise::Tasks;
+use protocol::{CloseCode, Encoding};
+use realtime::{CatchUp, Hub, RealtimeMetrics, Sessions};
+use tokio::sync::Semaphore;
+
+use crate::connection;
+use crate::credentials::Credentials;
+use crate::metrics::GatewayMetrics;
+use crate::websocket::{Origins, handshake};
+
+/// The path of the gateway.
+pub const PATH: &str = "/v1/gateway";
+
+/// What the gateway stands on: parts of the node.
+#[derive(Clone)]
+pub struct Parts {
+    /// This node.
+    pub node: NodeId,
+    /// Who somebody is.
+    pub identity: Arc<Identity>,
+    /// What clients ask for.
+    pub operations: Operations,
+    /// Live connections.
+    pub hub: Arc<Hub>,
+    /// Begins and ends sessions.
+    pub sessions: Arc<Sessions>,
+    /// Reads the log for connections that lag.
+    pub catchup: Arc<CatchUp>,
+    /// Counters that SSE shares.
+    pub realtime: RealtimeMetrics,
+    /// Counters of sockets.
+    pub metrics: GatewayMetrics,
+    /// Where connections run: told to end when the node drains.
+    pub tasks: Tasks,
+}
+
+/// What all connections of the gateway share.
+pub struct Gateway {
+    pub(crate) parts: Parts,
+    pub(crate) settings: GatewaySettings,
+    origins: Origins,
+    pub(crate) places: Arc<Semaphore>,
+}
+
+impl Gateway {
+    /// A gateway.
+    ///
+    /// # Errors
+    ///
+    /// An origin of `gateway.allowed_origins` that is none.
+    pub fn new(settings: GatewaySettings, parts: Parts) -> Result<Arc<Self>, Invalid> {
+        let origins = Origins::new("gateway.allowed_origins", &settings.allowed_origins)?;
+        let places = Arc::new(Semaphore::new(settings.max_connections.min(Semaphore::MAX_PERMITS)));
+        Ok(Arc::new(Self { parts, settings, origins, places }))
+    }
+
+    /// The route of the gateway.
+    pub fn router(self: &Arc<Self>) -> Router {
+        Router::new().route(PATH, any(upgrade)).with_state(Arc::clone(self))
+    }
+
+    /// Sends every connection away, spread over `spread`, and returns when each has been told.
+    pub async fn drain(&self, spread: Duration) {
+        let mut connections = self.parts.hub.connections();
+        let count = u32::try_from(connections.len()).unwrap_or(u32::MAX).max(1);
+        tracing::info!(connections = connections.len(), ?spread, "sending connections away");
+        let pause = spread / count;
+        while let Some(connection) = connections.pop() {
+            connection.outbox.close(CloseCode::NodeDrains);
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+async fn upgrade(State(gateway): State<Arc<Gateway>>, mut request: Request<Body>) -> Response<Body> {
+    let credentials = Credentials::of(&request);
+    let slot = request.extensions().get::<process::http::Slot>().cloned();
+    let subprotocols = [Encoding::Json.subprotocol(), Encoding::Proto.subprotocol()];
+    match handshake::accept(&mut request, &subprotocols, &gateway.origins) {
+        Ok(accepted) => {
+            let encoding = Encoding::from_subprotocol(accepted.subprotocol).unwrap_or(Encoding::Json);
+            let tasks = gateway.parts.tasks.clone();
+            tasks.transient("websocket", async move {
+                match accepted.upgrade.finish().await {
+                    Ok(socket) => connection::run(gateway, socket, encoding, credentials).await,
+                    Err(error) => tracing::debug!(%error, "a connection went away before it was upgraded"),
+                }
+                // The listener's place is free again.
+                drop(slot);
+            });
+            accepted.response
+        }
+        Err(refusal) => {
+            gateway.parts.metrics.refused(refusal.label());
+            let origin = request.headers().get("origin").and_then(|origin| origin.to_str().ok());
+            tracing::info!(reason = refusal.label(), origin, "a WebSocket was refused");
+            refusal.into_response()
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A node that is built, and what the mains of all roles do with it.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use domain::NodeId;
+use process::settings::SettingsError;
+use process::supervise::{Failure, signal};
+use process::telemetry;
+
+use crate::node::{BuildError, Node, RoleName};
+use crate::settings::Settings;
+
+/// A node with its role installed: bound and wired; [`App::run`] serves.
+pub struct App {
+    /// Where it listens for clients, by the name of what is served there. A worker has none.
+    pub addresses: Vec<(&'static str, SocketAddr)>,
+    node: Node,
+}
+
+impl App {
+    /// A node that serves these addresses.
+    #[must_use]
+    pub const fn new(node: Node, addresses: Vec<(&'static str, SocketAddr)>) -> Self {
+        Self { addresses, node }
+    }
+
+    /// The node itself.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Serves until `stop` resolves, then stops in order.
+    ///
+    /// # Errors
+    ///
+    /// The task that ended although it never may.
+    pub async fn run(self, stop: impl Future) -> Result<(), Failure> {
+        for (what, address) in &self.addresses {
+            tracing::info!(%address, "serving {what}");
+        }
+        self.node.run(stop).await
+    }
+}
+
+/// Settings that were loaded, or the exit code after telling why they could not be.
+///
+/// # Errors
+///
+/// The exit code for bad settings: 2.
+pub fn checked<S>(loaded: Result<S, SettingsError>) -> Result<S, ExitCode> {
+    loaded.map_err(|error| {
+        eprintln!("switchboard: {error}");
+        ExitCode::from(2)
+    })
+}
+
+/// Runs a node of a role to its end: logs, runtime, signals, exit code.
+///
+/// `build` gets the settings and the id that logs carry; `stop` resolves when the node should end beside the signals.
+pub fn main<B, S>(settings: &Settings, role: RoleName, build: B, stop: S) -> ExitCode
+where
+    B: AsyncFnOnce(&Settings, NodeId) -> Result<App, BuildError>,
+    S: Future,
+{
+    let id = NodeId::new();
+    if let Err(error) = telemetry::init(&settings.log, role.as_str(), id) {
+        eprintln!("switchboard: {error}");
+        return ExitCode::from(2);
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(%error, "can't start the runtime");
+            return ExitCode::FAILURE;
+        }
+    };
+    runtime.block_on(async {
+        let app = match build(settings, id).await {
+            Ok(app) => app,
+            Err(error) => {
+                tracing::error!(%error, "the node can't start");
+                return ExitCode::FAILURE;
+            }
+        };
+        let told = async {
+            tokio::select! {
+                signalled = signal() => match signalled {
+                    Ok(name) => tracing::info!(signal = name, "told to stop"),
+                    Err(error) => tracing::error!(%error, "can't listen for signals"),
+                },
+                _ = stop => {}
+            }
+        };
+        match app.run(told).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                tracing::error!(%failure, "the node failed");
+                ExitCode::FAILURE
+            }
+        }
+    })
+}

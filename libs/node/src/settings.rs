@@ -1,0 +1,58 @@
+//! Every section of the configuration.
+//!
+//! Structs of libraries live beside what they configure; those of the roles live here, because every
+//! role reads the same file and refuses keys that it does not know.
+
+pub mod cluster;
+pub mod gateway;
+pub mod http;
+pub mod retention;
+
+use serde::{Deserialize, Serialize};
+
+pub use cluster::{ClusterMode, ClusterSettings};
+pub use gateway::GatewaySettings;
+pub use http::HttpSettings;
+pub use retention::RetentionSettings;
+
+/// The configuration of a node of any role.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// PostgreSQL.
+    pub database: store::postgres::DatabaseSettings,
+    /// How nodes make up a cluster.
+    pub cluster: ClusterSettings,
+    /// Hearing other nodes.
+    pub listener: cluster_channel::ListenerSettings,
+    /// Telling other nodes.
+    pub notifier: cluster_channel::NotifierSettings,
+    /// Keeping up with the log.
+    pub relay: realtime::RelaySettings,
+    /// What clients keep in step.
+    pub sync: realtime::SyncSettings,
+    /// Messages.
+    pub messages: operations::MessageSettings,
+    /// The write path.
+    pub append: operations::AppendSettings,
+    /// Sign-ins.
+    pub auth: auth::AuthSettings,
+    /// Tickets.
+    pub tickets: auth::TicketSettings,
+    /// Where secrets are kept.
+    pub secrets: auth::SecretSettings,
+    /// REST and SSE.
+    pub http: HttpSettings,
+    /// WebSockets.
+    pub gateway: GatewaySettings,
+    /// What is no longer kept.
+    pub retention: RetentionSettings,
+    /// Health and metrics.
+    pub admin: process::admin::AdminSettings,
+    /// Logs.
+    pub log: process::telemetry::LogSettings,
+    /// How a node stops.
+    pub shutdown: process::supervise::ShutdownSettings,
+}
+
+use ::cluster as cluster_channel;
