@@ -17,7 +17,7 @@ use reqwest::Url;
 use tokio::sync::Mutex;
 
 pub use error::ApiError;
-pub use messages::{Between, NewMessage};
+pub use messages::{NewMessage, Range};
 pub use rooms::NewRoom;
 pub use shapes::{EventPage, Member, MemberId, NewDevice, Page, Room, Sent, SignedIn, Ticket};
 

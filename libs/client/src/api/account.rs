@@ -1,6 +1,6 @@
 //! Sign-in, tickets and people.
 
-use domain::User;
+use domain::{User, UserId};
 use reqwest::Method;
 use serde_json::json;
 
@@ -98,6 +98,16 @@ impl Api {
     /// Not signed in, or no answer.
     pub async fn me(&self) -> Result<User, ApiError> {
         self.ask(&Call::new(Method::GET, &["v1", "users", "me"])).await
+    }
+
+    /// One person.
+    ///
+    /// # Errors
+    ///
+    /// There is no such person.
+    pub async fn user(&self, user: UserId) -> Result<User, ApiError> {
+        let user = user.to_string();
+        self.ask(&Call::new(Method::GET, &["v1", "users", &user])).await
     }
 
     /// People whose handle or name begins like this.

@@ -31,15 +31,18 @@ impl NewMessage {
     }
 }
 
-/// Which events of a room are asked for; with nothing given, the newest.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Between {
-    /// Only above this number, from the oldest on.
-    pub after: Option<u64>,
-    /// Only below this number.
-    pub before: Option<u64>,
-    /// At most so many.
-    pub limit: Option<u32>,
+/// Which events of a room are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Range {
+    /// The newest.
+    #[default]
+    Newest,
+    /// Above this number, the oldest first.
+    After(u64),
+    /// Below this number, the newest of them.
+    Before(u64),
+    /// `next` of the page before.
+    Next(String),
 }
 
 impl Api {
@@ -110,18 +113,26 @@ impl Api {
         self.reaction(Method::DELETE, room, message, emoji).await
     }
 
-    /// The events of a room, by number.
+    /// The events of a room, by number, at most `limit` of them.
     ///
     /// # Errors
     ///
     /// Not in the room.
-    pub async fn events(&self, room: RoomId, between: Between) -> Result<EventPage, ApiError> {
+    pub async fn events(
+        &self,
+        room: RoomId,
+        range: &Range,
+        limit: Option<u32>,
+    ) -> Result<EventPage, ApiError> {
         let room = room.to_string();
         let path = ["v1", "rooms", &room, "events"];
-        let call = Call::new(Method::GET, &path)
-            .query("after", between.after)
-            .query("before", between.before)
-            .query("limit", between.limit);
+        let call = Call::new(Method::GET, &path).query("limit", limit);
+        let call = match range {
+            Range::Newest => call,
+            Range::After(seq) => call.query("after", Some(seq)),
+            Range::Before(seq) => call.query("before", Some(seq)),
+            Range::Next(cursor) => call.query("cursor", Some(cursor)),
+        };
         self.ask(&call).await
     }
 

@@ -2,7 +2,7 @@
 
 use domain::{RoomId, RoomKind, UserId};
 use reqwest::Method;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::call::Call;
@@ -64,37 +64,41 @@ impl Api {
         self.ask(&Call::new(Method::GET, &["v1", "rooms", &room])).await
     }
 
-    /// Adds people to a group.
+    /// Adds people to a group. Answers the room as it is then.
     ///
     /// # Errors
     ///
     /// Not an owner, a dm, or unknown people.
-    pub async fn add_members(&self, room: RoomId, members: &[UserId]) -> Result<(), ApiError> {
+    pub async fn add_members(&self, room: RoomId, members: &[UserId]) -> Result<Room, ApiError> {
         let room = room.to_string();
         let path = ["v1", "rooms", &room, "members"];
-        self.call(&Call::new(Method::POST, &path).body(&json!({ "members": members }))).await.map(|_| ())
+        self.ask(&Call::new(Method::POST, &path).body(&json!({ "members": members }))).await
     }
 
-    /// Removes people from a group, or leaves it.
+    /// Removes somebody from a group, or leaves it.
     ///
     /// # Errors
     ///
     /// Neither an owner nor oneself, or a dm.
-    pub async fn remove_members(&self, room: RoomId, members: &[UserId]) -> Result<(), ApiError> {
-        let room = room.to_string();
-        let path = ["v1", "rooms", &room, "members"];
-        self.call(&Call::new(Method::DELETE, &path).body(&json!({ "members": members }))).await.map(|_| ())
+    pub async fn remove_member(&self, room: RoomId, member: UserId) -> Result<(), ApiError> {
+        let (room, member) = (room.to_string(), member.to_string());
+        self.call(&Call::new(Method::DELETE, &["v1", "rooms", &room, "members", &member])).await.map(|_| ())
     }
 
-    /// Moves what one has read forward.
+    /// Moves what one has read forward. Answers the number that stands, which never goes back.
     ///
     /// # Errors
     ///
     /// A number beyond the head.
-    pub async fn read(&self, room: RoomId, seq: u64) -> Result<(), ApiError> {
+    pub async fn read(&self, room: RoomId, seq: u64) -> Result<u64, ApiError> {
+        #[derive(Deserialize)]
+        struct Stands {
+            seq: u64,
+        }
         let room = room.to_string();
         let path = ["v1", "rooms", &room, "read"];
-        self.call(&Call::new(Method::PUT, &path).body(&json!({ "seq": seq }))).await.map(|_| ())
+        let stands: Stands = self.ask(&Call::new(Method::PUT, &path).body(&json!({ "seq": seq }))).await?;
+        Ok(stands.seq)
     }
 
     /// Mutes a room for oneself, or no longer.
@@ -102,10 +106,22 @@ impl Api {
     /// # Errors
     ///
     /// Not in the room.
-    pub async fn mute(&self, room: RoomId, muted: bool) -> Result<(), ApiError> {
+    pub async fn mute(&self, room: RoomId, muted: bool) -> Result<Room, ApiError> {
+        self.settings(room, &json!({ "muted": muted })).await
+    }
+
+    /// Gives a group another name.
+    ///
+    /// # Errors
+    ///
+    /// Not an owner, a dm, or a name that is not allowed.
+    pub async fn rename(&self, room: RoomId, name: &str) -> Result<Room, ApiError> {
+        self.settings(room, &json!({ "name": name })).await
+    }
+
+    async fn settings(&self, room: RoomId, settings: &serde_json::Value) -> Result<Room, ApiError> {
         let room = room.to_string();
-        let path = ["v1", "rooms", &room, "settings"];
-        self.call(&Call::new(Method::PUT, &path).body(&json!({ "muted": muted }))).await.map(|_| ())
+        self.ask(&Call::new(Method::PUT, &["v1", "rooms", &room, "settings"]).body(settings)).await
     }
 
     /// Tells the room that one is typing.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use domain::{AgentId, DeviceId, DeviceKind, MemberRole, RoomId, RoomKind, User, UserId};
+use domain::{AgentId, AuthSessionId, DeviceId, DeviceKind, MemberRole, RoomId, RoomKind, User, UserId};
 use jiff::Timestamp;
 use protocol::frame::Event;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,9 @@ pub struct SignedIn {
     /// The device that was named with the sign-in.
     #[serde(default)]
     pub device_id: Option<DeviceId>,
+    /// The sign-in itself.
+    #[serde(default)]
+    pub session_id: Option<AuthSessionId>,
     /// Proves who one is, for a short time.
     pub access_token: String,
     /// Buys the next access token, once.
@@ -71,8 +74,7 @@ pub struct EventPage {
     /// The events, by seq.
     pub items: Vec<Event>,
     /// Where the next part begins; none after the last.
-    #[serde(default)]
-    pub next: Option<serde_json::Value>,
+    pub next: Option<String>,
     /// Events up to this number are no longer kept.
     pub floor: u64,
     /// The number of the newest event.

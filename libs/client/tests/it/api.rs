@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
-use client::api::{Between, MemberId, NewDevice, NewMessage, NewRoom};
+use client::api::{MemberId, NewDevice, NewMessage, NewRoom, Range};
 use client::{Api, ApiError};
 use domain::{DeviceKind, ErrorKind, EventId, RoomId, UserId};
 use parking_lot::Mutex;
@@ -122,6 +122,9 @@ async fn routes_are_those_of_the_contract() {
         );
         match target {
             "POST /v1/rooms" => (201, room),
+            target if target.starts_with("POST") && target.ends_with("/members") => (201, room),
+            target if target.ends_with("/settings") => (200, room),
+            target if target.ends_with("/read") => (200, format!(r#"{{"room_id":"{ID}","seq":8}}"#)),
             target if target.starts_with("GET /v1/rooms?") => (200, format!(r#"{{"items":[{room}],"next":"x"}}"#)),
             target if target.ends_with("/messages") => (201, format!(r#"{{"event":{}}}"#, event())),
             target if target.starts_with("PATCH") => (200, format!(r#"{{"event":{}}}"#, event())),
@@ -149,15 +152,22 @@ async fn routes_are_those_of_the_contract() {
     api.add_reaction(room, message, "\u{1f44d}/?").await.unwrap();
     let path = format!("PUT /v1/rooms/{ID}/messages/{ID}/reactions/%F0%9F%91%8D%2F%3F");
     assert_eq!(asked.last().0, path);
-    let page = api.events(room, Between { after: Some(3), limit: Some(9), before: None }).await.unwrap();
+    let page = api.events(room, &Range::After(3), Some(9)).await.unwrap();
     assert_eq!((page.items.len(), page.floor, page.head), (1, 0, 7));
-    assert_eq!(asked.last().0, format!("GET /v1/rooms/{ID}/events?after=3&limit=9"));
-    api.read(room, 7).await.unwrap();
-    assert_eq!(asked.last(), (format!("PUT /v1/rooms/{ID}/read"), r#"{"seq":7}"#.to_owned()));
+    assert_eq!(asked.last().0, format!("GET /v1/rooms/{ID}/events?limit=9&after=3"));
+    api.events(room, &Range::Next("c".into()), None).await.unwrap();
+    assert_eq!(asked.last().0, format!("GET /v1/rooms/{ID}/events?cursor=c"));
+    assert_eq!(api.read(room, 9).await.unwrap(), 8);
+    assert_eq!(asked.last(), (format!("PUT /v1/rooms/{ID}/read"), r#"{"seq":9}"#.to_owned()));
     api.typing(room).await.unwrap();
     api.mute(room, true).await.unwrap();
+    assert_eq!(asked.last(), (format!("PUT /v1/rooms/{ID}/settings"), r#"{"muted":true}"#.to_owned()));
+    api.rename(room, "Lunch").await.unwrap();
     api.add_members(room, &[user]).await.unwrap();
-    assert_eq!(asked.last().0, format!("POST /v1/rooms/{ID}/members"));
+    let body = format!(r#"{{"members":["{ID}"]}}"#);
+    assert_eq!(asked.last(), (format!("POST /v1/rooms/{ID}/members"), body));
+    api.remove_member(room, user).await.unwrap();
+    assert_eq!(asked.last().0, format!("DELETE /v1/rooms/{ID}/members/{ID}"));
 }
 
 #[tokio::test]
