@@ -86,6 +86,8 @@ codes! {
     NotFound = "not_found" => NotFound,
     /// The method is not offered on this path.
     MethodNotAllowed = "method_not_allowed" => Invalid,
+    /// The body is of a type that is not taken here.
+    UnsupportedMediaType = "unsupported_media_type" => Invalid,
     /// The handle is taken.
     HandleTaken = "handle_taken" => Conflict,
     /// The thing is in a state that does not allow this.

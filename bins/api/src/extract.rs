@@ -1,0 +1,18 @@
+//! What is read from a request, strictly.
+//!
+//! Every extractor here refuses with a [`crate::Problem`] that names the field, what was given and what is
+//! allowed. Text with NUL is refused everywhere: no database column can hold it.
+
+pub mod caller;
+pub mod cursor;
+mod describe;
+pub mod headers;
+pub mod json;
+pub mod path;
+pub mod query;
+
+pub use caller::{Admin, Caller};
+pub use headers::{IdempotencyKey, TraceParent};
+pub use json::{Json, Object, OptionalJson};
+pub use path::Path;
+pub use query::Query;

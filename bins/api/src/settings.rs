@@ -1,0 +1,89 @@
+//! Settings of the HTTP face.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use auth::TrustedProxies;
+use domain::Invalid;
+use serde::{Deserialize, Serialize};
+
+/// Section `http`.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HttpSettings {
+    /// Where HTTP is served.
+    pub listen: SocketAddr,
+    /// Proxies whose `X-Forwarded-For` is believed: networks such as `10.0.0.0/8`, or single addresses.
+    pub trusted_proxies: TrustedProxies,
+    /// Origins of pages whose scripts may read answers, such as `https://chat.example.com`; `*` allows all.
+    /// Pages served by Switchboard itself need none.
+    pub allowed_origins: Vec<String>,
+    /// Largest body of a request, in bytes; more is answered with 413.
+    pub max_body_bytes: usize,
+    /// How long the answer to a request may take; then 504.
+    #[serde(with = "domain::duration")]
+    pub request_timeout: Duration,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            trusted_proxies: TrustedProxies::default(),
+            allowed_origins: Vec::new(),
+            max_body_bytes: 128 * 1024,
+            request_timeout: Duration::from_secs(15),
+        }
+    }
+}
+
+impl HttpSettings {
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.max_body_bytes < 1024 {
+            let given = format!("{} bytes", self.max_body_bytes);
+            return Err(Invalid::described("http.max_body_bytes", given, "1024 or more"));
+        }
+        if self.request_timeout.is_zero() {
+            return Err(Invalid::described("http.request_timeout", "0", "more than 0"));
+        }
+        self.allowed_origins.iter().try_for_each(|origin| check_origin(origin))
+    }
+}
+
+fn check_origin(origin: &str) -> Result<(), Invalid> {
+    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    let good = origin == "*"
+        || host.is_some_and(|host| {
+            !host.is_empty()
+                && host.bytes().all(|b| b.is_ascii_graphic() && !b.is_ascii_uppercase() && b != b'/')
+        });
+    if good {
+        Ok(())
+    } else {
+        let allowed = "origins such as https://chat.example.com (lower case, no path), or *";
+        Err(Invalid::new("http.allowed_origins", origin, allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_checked() {
+        for good in ["*", "https://chat.example.com", "http://localhost:8080", "http://[::1]:80"] {
+            assert_eq!(check_origin(good), Ok(()), "{good}");
+        }
+        for bad in
+            ["", "chat.example.com", "https://", "https://chat.example.com/", "https://Chat.example.com"]
+        {
+            assert_eq!(check_origin(bad).expect_err(bad).field, "http.allowed_origins");
+        }
+        assert_eq!(HttpSettings::default().check(), Ok(()));
+    }
+}

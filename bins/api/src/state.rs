@@ -1,0 +1,88 @@
+//! What every route can reach.
+
+use std::sync::Arc;
+
+use auth::{Identity, Limiter};
+use domain::NodeId;
+use operations::Operations;
+use store::Store;
+
+use crate::metrics::ApiMetrics;
+use crate::settings::HttpSettings;
+
+/// What the HTTP face stands on: parts of the node.
+#[derive(Clone)]
+pub struct Parts {
+    /// This node.
+    pub node: NodeId,
+    /// Who somebody is.
+    pub identity: Arc<Identity>,
+    /// What clients ask for.
+    pub operations: Operations,
+    /// The limit of the sign-in routes.
+    pub limiter: Arc<Limiter>,
+    /// Counters.
+    pub metrics: ApiMetrics,
+}
+
+/// The state of the routes; cheap to clone.
+#[derive(Clone)]
+pub struct Api(Arc<Inner>);
+
+struct Inner {
+    parts: Parts,
+    settings: HttpSettings,
+    openapi: axum::body::Bytes,
+}
+
+impl Api {
+    pub(crate) fn new(parts: Parts, settings: HttpSettings, openapi: axum::body::Bytes) -> Self {
+        Self(Arc::new(Inner { parts, settings, openapi }))
+    }
+
+    /// This node.
+    #[must_use]
+    pub fn node(&self) -> NodeId {
+        self.0.parts.node
+    }
+
+    /// Who somebody is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.0.parts.identity
+    }
+
+    /// What clients ask for.
+    #[must_use]
+    pub fn operations(&self) -> &Operations {
+        &self.0.parts.operations
+    }
+
+    /// The store, for reads.
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        &**self.0.parts.operations.store()
+    }
+
+    /// The limit of the sign-in routes.
+    #[must_use]
+    pub fn limiter(&self) -> &Limiter {
+        &self.0.parts.limiter
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn metrics(&self) -> &ApiMetrics {
+        &self.0.parts.metrics
+    }
+
+    /// Settings.
+    #[must_use]
+    pub fn settings(&self) -> &HttpSettings {
+        &self.0.settings
+    }
+
+    pub(crate) fn openapi(&self) -> axum::body::Bytes {
+        self.0.openapi.clone()
+    }
+}
