@@ -10,7 +10,7 @@ use crate::repo::{Repo, TextFile};
 use crate::steps::say;
 
 /// Every crate of the workspace with its layer. A new crate is placed here first.
-const LAYERS: [(&str, u8); 18] = [
+const LAYERS: [(&str, u8); 19] = [
     ("domain", 0),
     ("protocol", 0),
     ("localpg", 0),
@@ -21,10 +21,12 @@ const LAYERS: [(&str, u8); 18] = [
     ("realtime", 2),
     ("operations", 2),
     ("client", 2),
-    ("switchboard-api", 3),
-    ("switchboard-gateway", 3),
-    ("switchboard-worker", 3),
-    ("switchboard", 4),
+    // What all roles share lies between the libraries and the roles (docs/adr/0009).
+    ("node", 3),
+    ("switchboard-api", 4),
+    ("switchboard-gateway", 4),
+    ("switchboard-worker", 4),
+    ("switchboard", 5),
     ("testkit", DEV),
     ("perf", TOP),
     ("switchboard-perf", TOP),
@@ -32,10 +34,10 @@ const LAYERS: [(&str, u8); 18] = [
 ];
 
 /// For tests only: nobody's normal dependency.
-const DEV: u8 = 5;
+const DEV: u8 = 6;
 
 /// Above everything: drives it, and is imported by nobody.
-const TOP: u8 = 6;
+const TOP: u8 = 7;
 
 /// Edges within a layer that are allowed.
 const BESIDE: [(&str, &str); 2] = [("auth", "store"), ("operations", "realtime")];
@@ -188,6 +190,8 @@ mod tests {
             ("store", "domain"),
             ("operations", "store"),
             ("switchboard-api", "process"),
+            ("node", "process"),
+            ("switchboard-api", "node"),
             ("switchboard", "switchboard-api"),
         ] {
             assert!(!refused(from, to, Kind::Normal), "{from} -> {to}");
@@ -196,6 +200,8 @@ mod tests {
             ("domain", "store"),
             ("store", "operations"),
             ("switchboard-api", "switchboard"),
+            ("node", "switchboard-api"),
+            ("operations", "node"),
             ("cluster", "xtask"),
         ] {
             assert!(refused(from, to, Kind::Normal) && refused(from, to, Kind::Dev), "{from} -> {to}");

@@ -7,9 +7,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
 use crate::error::{Context, Error};
@@ -110,6 +112,18 @@ pub(crate) async fn kill_all(data: &Path) -> Result<(), Error> {
     }
 }
 
+/// Removes the kernel's shared memory segment that a killed postmaster left. PostgreSQL does so itself at its next
+/// start, but for data that is thrown away there is none, and the kernel has only so many.
+pub(crate) async fn remove_segment(data: &Path) {
+    let text = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+    let segment = text.lines().nth(6).and_then(|line| line.split_whitespace().nth(1));
+    if let (Some(segment), true) = (segment, living(data).is_empty()) {
+        let removed = Command::new("ipcrm").args(["-m", segment]).stderr(Stdio::null()).status().await;
+        // Where there is no such program the segment stays.
+        drop(removed);
+    }
+}
+
 /// Removes a pid file whose number belongs to a process that is no server of this data: PostgreSQL, which can
 /// only ask whether the number lives, would refuse to start. A number that is dead it judges itself,
 /// with the shared memory the file names, so that file stays.
@@ -140,7 +154,7 @@ mod tests {
     #[tokio::test]
     async fn the_number_of_a_dead_process_is_left_to_postgresql() {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut child = tokio::process::Command::new("true").spawn().expect("a process");
+        let mut child = Command::new("true").spawn().expect("a process");
         let pid = child.id().expect("not waited for yet");
         child.wait().await.expect("it ends");
         let file = dir.path().join("postmaster.pid");

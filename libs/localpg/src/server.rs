@@ -159,7 +159,9 @@ impl Server {
         let mut child = self.child.take().ok_or(NOT_RUNNING)?;
         drop(child.start_kill());
         postmaster::kill_all(&self.directory.data()).await?;
-        child.wait().await.map(drop).context(|| "cannot wait for PostgreSQL".to_owned())
+        child.wait().await.context(|| "cannot wait for PostgreSQL".to_owned())?;
+        postmaster::remove_segment(&self.directory.data()).await;
+        Ok(())
     }
 
     /// Starts again, at the same port, what was stopped, crashed or killed.

@@ -2,15 +2,16 @@
 //!
 //! A node that is killed must come back at the same address. Between the two, its port is free for the kernel to give
 //! away: to an outgoing connection, or to another test that asks for port 0. So these ports lie below the range
-//! that the kernel gives away, and each is held by a lock on a file, shared by all tests of this machine, that
+//! that the kernel gives away, and each is held by a lock on a file, shared by all tests of this user, that
 //! ends with its owner.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 
 use rand::Rng;
 
-use crate::workspace::open_lock;
+use crate::workspace::{open_lock, user};
 
 const PORTS: std::ops::Range<u16> = 10_000..20_000;
 
@@ -29,7 +30,7 @@ impl Port {
     /// When there is none.
     #[must_use]
     pub fn reserve() -> Self {
-        let dir = std::env::temp_dir().join("switchboard-testkit-ports");
+        let dir = locks();
         fs::create_dir_all(&dir).unwrap_or_else(|error| panic!("cannot make {}: {error}", dir.display()));
         for _ in 0..1000 {
             let number = rand::rng().random_range(PORTS);
@@ -57,6 +58,11 @@ impl Port {
     }
 }
 
+/// Where the locks are: one directory for each user, who could not open another's.
+fn locks() -> PathBuf {
+    std::env::temp_dir().join(format!("switchboard-testkit-ports-{}", user()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,7 +74,7 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), ports.len());
-        let taken = std::env::temp_dir().join("switchboard-testkit-ports").join(numbers[0].to_string());
+        let taken = locks().join(numbers[0].to_string());
         assert!(open_lock(&taken).expect("a file").try_lock().is_err());
         drop(ports);
         open_lock(&taken).expect("a file").try_lock().expect("free again");

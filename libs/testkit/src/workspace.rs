@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -65,6 +66,9 @@ pub(crate) fn server_dir() -> &'static Path {
             preferred.display(),
             fallback.display()
         );
+        // Everybody can make directories there.
+        let owner = fs::metadata(&fallback).map(|meta| meta.uid()).ok();
+        assert_eq!(owner, Some(user()), "{} is somebody else's; remove it", fallback.display());
         fallback
     })
 }
@@ -95,6 +99,11 @@ pub fn log_dir() -> PathBuf {
     drop(fs::remove_dir_all(&dir));
     fs::create_dir_all(&dir).unwrap_or_else(|error| panic!("cannot make {}: {error}", dir.display()));
     dir
+}
+
+/// The number of the user who runs the tests.
+pub(crate) fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// A number that is the same in every process for the same value.

@@ -1,5 +1,8 @@
 //! PostgreSQL: the contract suite, and what only this database has.
 
+mod schema;
+mod tls;
+
 use std::sync::Arc;
 
 use prometheus::Registry;

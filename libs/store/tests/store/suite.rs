@@ -16,8 +16,10 @@ pub(crate) mod log;
 pub(crate) mod messages;
 pub(crate) mod nodes;
 pub(crate) mod people;
+pub(crate) mod properties;
 pub(crate) mod races;
 pub(crate) mod rates;
+pub(crate) mod retention;
 pub(crate) mod rooms;
 pub(crate) mod sessions;
 pub(crate) mod tickets;
@@ -109,6 +111,9 @@ macro_rules! contract_tests {
                 reactions_count_once
                 outsiders_find_nothing
             }
+            properties {
+                answers_are_those_of_the_model
+            }
             races {
                 a_hundred_writers_leave_no_holes
                 the_order_of_numbers_is_the_order_of_commits
@@ -122,6 +127,14 @@ macro_rules! contract_tests {
                 a_reaction_of_many_is_one
                 an_edit_and_a_deletion_leave_no_text
                 reading_on_many_devices_goes_forward
+            }
+            retention {
+                the_newest_of_a_stream_are_kept
+                the_old_go
+                no_limit_keeps_everything
+                a_batch_bounds_what_goes
+                what_is_gone_is_not_there
+                sending_and_trimming_go_together
             }
             rooms {
                 a_group_tells_everybody

@@ -23,9 +23,10 @@ while :; do
         if [ -n "$pid" ] && ours; then kill -QUIT "$pid"; fi
         exit 0
     fi
-    pid=$(cat "$base/pid" 2>/dev/null)
-    : >"$base/looked"
-    exec 9>>"$base/users.lock"
+    # If the directory goes while we are here, what was known stays known, and a failed redirection does not end us.
+    now=$(cat "$base/pid" 2>/dev/null) && pid=$now
+    touch "$base/looked"
+    command exec 9>>"$base/users.lock" || continue
     if flock -n 9; then
         # Nobody uses it, and nobody can begin to until we exit or let go.
         if [ -z "$pid" ] || ! ours; then exit 0; fi

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use axum::response::IntoResponse;
 use axum::routing::any;
-use gateway::websocket::{Kinds, Limits, Origins, Reader, Writer, handshake};
+use gateway::websocket::{Kinds, Limits, Message, Origins, ReadError, Reader, Writer, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -28,6 +28,13 @@ pub(super) struct Taken {
     pub(super) reader: Reader,
     pub(super) writer: Writer,
     pub(super) subprotocol: &'static str,
+}
+
+impl Taken {
+    /// The next message, or a failed test: nothing here takes long unless it hangs.
+    pub(super) async fn next(&mut self) -> Result<Message, ReadError> {
+        tokio::time::timeout(DEADLINE, self.reader.next()).await.expect("a message or its refusal in time")
+    }
 }
 
 pub(super) struct Server {

@@ -60,7 +60,7 @@ async fn theirs_is_answered_with_their_code() {
     {
         let (mut taken, mut client) = server.connect().await;
         client.send(&masked(0x88, sent)).await;
-        let Ok(Message::Close { code: got, .. }) = taken.reader.next().await else { panic!("a close") };
+        let Ok(Message::Close { code: got, .. }) = taken.next().await else { panic!("a close") };
         assert_eq!(got, code);
         let peer = tokio::spawn(async move {
             assert_eq!(client.frame().await, (0x88, answered.to_vec()));

@@ -110,7 +110,7 @@ async fn keeps_what_was_sent_with_the_handshake() {
     client.send(&sent).await;
     let mut taken = server.taken().await;
     for text in ["at", "once"] {
-        let message = taken.reader.next().await.unwrap();
+        let message = taken.next().await.unwrap();
         assert_eq!(message, gateway::websocket::Message::Text(text.into()));
     }
 }

@@ -113,6 +113,22 @@ async fn a_node_that_goes_early_is_left_as_late_as_it_said() {
 }
 
 #[tokio::test]
+async fn a_node_that_drains_whoever_comes_is_not_stormed() {
+    let gateway = Gateway::start().await;
+    let (_session, mut updates) = open(&[&gateway]);
+    let mut bounds = Vec::new();
+    for _ in 0..4 {
+        let mut peer = gateway.accept().await;
+        peer.send(&hello()).await;
+        peer.send(&ServerFrame::Drain(Drain { after_ms: 0 })).await;
+        let waiting = until(&mut updates, |state| matches!(state, State::Waiting { .. })).await;
+        let State::Waiting { until, .. } = waiting else { panic!("{waiting:?}") };
+        bounds.push(until.saturating_duration_since(Instant::now()));
+    }
+    assert!(bounds.iter().any(|wait| !wait.is_zero()), "{bounds:?}");
+}
+
+#[tokio::test]
 async fn a_silent_server_is_left_and_a_talking_one_is_not() {
     let gateway = Gateway::start().await;
     let (_session, mut updates) = open(&[&gateway]);

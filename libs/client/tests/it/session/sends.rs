@@ -26,7 +26,9 @@ fn refusal(nonce: &str, code: &str) -> ServerFrame {
 #[tokio::test]
 async fn a_message_survives_losses_with_its_nonce() {
     let gateway = Gateway::start().await;
-    let (session, _updates) = open(&[&gateway]);
+    // So late that only the new connection can be the reason to send again.
+    let resend = Duration::from_secs(3600);
+    let (session, _updates) = Session::open(SessionSettings { resend, ..settings(&[&gateway]) });
     let sending = session.send(RoomId(ROOM), "hello");
     let serving = async {
         let (mut peer, _) = gateway.accept_live(&[]).await;

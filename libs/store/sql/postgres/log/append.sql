@@ -3,10 +3,16 @@
 -- $1 stream ids, $2 event ids, $3 kinds, $4 sender kinds, $5 sender ids, $6 nonces, $7 data (JSON text), $8 traces.
 -- An event of a stream that does not exist has no seq, which the table refuses: nothing is written then.
 -- Several streams must have been locked before (log/lock); one alone is locked by its update.
-WITH given AS (
-    SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY place) AS nth
-    FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[])
-        WITH ORDINALITY AS given (stream_id, id, kind, sender_kind, sender_id, nonce, data, trace, place)
+-- The arrays pass through "arrays" so that the planner does not see how long they are, and keeps one plan.
+WITH arrays AS MATERIALIZED (
+    SELECT $1::uuid[] AS streams, $2::uuid[] AS ids, $3::text[] AS kinds, $4::text[] AS sender_kinds,
+        $5::uuid[] AS senders, $6::text[] AS nonces, $7::text[] AS data, $8::text[] AS traces
+),
+given AS (
+    SELECT event.*, row_number() OVER (PARTITION BY event.stream_id ORDER BY event.place) AS nth
+    FROM arrays
+    CROSS JOIN unnest(streams, ids, kinds, sender_kinds, senders, nonces, arrays.data, traces)
+        WITH ORDINALITY AS event (stream_id, id, kind, sender_kind, sender_id, nonce, data, trace, place)
 ),
 counted AS (
     SELECT stream_id, count(*) AS events FROM given GROUP BY stream_id

@@ -1,35 +1,45 @@
 -- Removes the oldest events beyond the limits from streams that are locked (retention/lock), and moves
 -- their floors to the newest event removed. Only what follows on the floor without a hole goes.
 -- $1 stream ids, $2 most events to remove, $3 greatest age in microseconds (0: any), $4 most events a stream (0: any)
-WITH oldest AS MATERIALIZED (
-    SELECT streams.id, streams.head, event.seq, event.at
+WITH cut AS MATERIALIZED (
+    SELECT
+        streams.id, streams.floor,
+        greatest(
+            CASE WHEN $4::bigint > 0 THEN streams.head - $4 ELSE 0 END,
+            CASE WHEN $3::bigint > 0 THEN coalesce(young.seq - 1, streams.floor + $2::bigint) ELSE 0 END
+        ) AS last_gone
     FROM streams
+    -- The first that is young enough, if it is among those that may go now: clocks step back, prefixes have no holes.
+    LEFT JOIN LATERAL (
+        SELECT next.seq
+        FROM (
+            SELECT seq, at FROM events
+            WHERE events.stream_id = streams.id AND events.seq > streams.floor
+            ORDER BY seq
+            LIMIT $2
+        ) AS next
+        WHERE $3::bigint > 0 AND next.at >= now() - $3::bigint * interval '1 microsecond'
+        ORDER BY next.seq
+        LIMIT 1
+    ) AS young ON true
+    WHERE streams.id = ANY ($1::uuid[])
+),
+oldest AS MATERIALIZED (
+    SELECT cut.id, event.seq
+    FROM cut
     CROSS JOIN LATERAL (
-        SELECT seq, at FROM events
-        WHERE events.stream_id = streams.id AND events.seq > streams.floor
+        SELECT seq FROM events
+        WHERE events.stream_id = cut.id AND events.seq > cut.floor AND events.seq <= cut.last_gone
         ORDER BY seq
         LIMIT $2
     ) AS event
-    WHERE streams.id = ANY ($1::uuid[])
-    ORDER BY streams.id, event.seq
+    ORDER BY cut.id, event.seq
     LIMIT $2
-),
-cut AS MATERIALIZED (
-    SELECT id, least(max(seq), greatest(
-        CASE WHEN $4::bigint > 0 THEN max(head) - $4 ELSE 0 END,
-        -- Up to the first that is young enough: clocks may step back, prefixes have no holes.
-        CASE WHEN $3::bigint > 0 THEN
-            coalesce(min(seq) FILTER (WHERE at >= now() - $3 * interval '1 microsecond') - 1, max(seq))
-        ELSE 0 END
-    )) AS last_gone
-    FROM oldest
-    GROUP BY id
 ),
 gone AS (
     DELETE FROM events
-    USING oldest, cut
-    WHERE cut.id = oldest.id AND oldest.seq <= cut.last_gone
-        AND events.stream_id = oldest.id AND events.seq = oldest.seq
+    USING oldest
+    WHERE events.stream_id = oldest.id AND events.seq = oldest.seq
     RETURNING events.stream_id, events.seq
 ),
 moved AS (

@@ -1,5 +1,4 @@
 //! What can happen to nodes, with a stand-in for the product.
-#![allow(clippy::expect_used)]
 
 use std::path::Path;
 use std::time::Duration;

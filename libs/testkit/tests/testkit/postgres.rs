@@ -1,5 +1,4 @@
 //! Databases and servers for tests.
-#![allow(clippy::expect_used)]
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};

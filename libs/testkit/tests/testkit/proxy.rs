@@ -1,5 +1,4 @@
 //! Each fault of the proxy, seen from both ends.
-#![allow(clippy::expect_used)]
 
 use std::io;
 use std::net::SocketAddr;
