@@ -141,6 +141,7 @@ macro_rules! contract_tests {
                 a_dm_is_one_per_pair
                 a_dm_is_of_two
                 creating_is_repeatable_by_key
+                a_key_makes_one_thing
                 creating_is_repeatable_by_id
                 nobody_unknown_becomes_a_member
                 newcomers_are_told_where_to_begin

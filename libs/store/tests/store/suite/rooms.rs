@@ -1,8 +1,9 @@
 //! Rooms, members and what they have read.
 
-use domain::{Event, EventKind, MemberRole, RoomId, RoomKind, Sender, UserId};
+use domain::{DeviceId, DeviceKind, Event, EventKind, MemberRole, RoomId, RoomKind, Sender, UserId};
 use serde_json::json;
 use store::Refusal;
+use store::devices::NewDevice;
 use store::rooms::{Member, NewRoom, RoomSettings};
 
 use super::world::{World, assert_whole, data, group, kinds, refused};
@@ -97,6 +98,20 @@ pub(crate) async fn creating_is_repeatable_by_key(world: World) {
     assert_eq!(world.store.create_room(&found).await.expect("the dm").room, pair.room);
     let by_key = NewRoom { key: Some("dm".into()), ..group(&[alex]) };
     assert_eq!(world.store.create_room(&by_key).await.expect("the dm").room, pair.room);
+}
+
+pub(crate) async fn a_key_makes_one_thing(world: World) {
+    let alex = world.person().await;
+    let device = NewDevice { id: DeviceId::new(), kind: DeviceKind::Web, name: "Browser".into() };
+    let (of_device, of_room) = ("device".to_owned(), "room".to_owned());
+    world.store.create_device(alex, &device, Some(&of_device)).await.expect("a device");
+    let new = NewRoom { key: Some(of_device), ..group(&[alex]) };
+    assert_eq!(refused(world.store.create_room(&new).await), Refusal::NonceReused);
+    let new = NewRoom { key: Some(of_room.clone()), ..group(&[alex]) };
+    world.store.create_room(&new).await.expect("a room");
+    let other = NewDevice { id: DeviceId::new(), ..device };
+    let refusal = refused(world.store.create_device(alex, &other, Some(&of_room)).await);
+    assert_eq!(refusal, Refusal::NonceReused);
 }
 
 pub(crate) async fn creating_is_repeatable_by_id(world: World) {
