@@ -1,10 +1,8 @@
 -- A member who is to go, and who becomes owner then: nobody while another owner stays, else the member of
--- longest standing, one who is not disabled before all who are. And the head of the room, under whose lock this
--- is asked. No row when they are not in the room.
+-- longest standing, one who is not disabled before all who are. No row when they are not in the room.
 -- $1 room, $2 member
 SELECT
     leaver.member_id,
-    (SELECT head FROM streams WHERE id = $1) AS head,
     CASE WHEN leaver.role = 'owner' AND NOT EXISTS (
         SELECT FROM members AS owner
         WHERE owner.room_id = $1 AND owner.member_id <> $2 AND owner.role = 'owner'

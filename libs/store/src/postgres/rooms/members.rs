@@ -59,7 +59,7 @@ impl Postgres {
         user: UserId,
     ) -> Result<Vec<Event>, Fault> {
         let session = self.session().await?;
-        let (transaction, [_, as_actor, leaver]) = session
+        let (transaction, [locked, as_actor, leaver]) = session
             .begin([
                 (append::LOCK, &[&streams(Some(room), &[user])]),
                 (ACTOR, &[&room.0, &actor.0]),
@@ -69,7 +69,7 @@ impl Postgres {
         let decision = Actor::read(&as_actor)
             .and_then(|actor| actor.in_group(DM_KEEPS_MEMBERS))
             .and_then(|as_actor| if actor == user { Ok(as_actor) } else { as_actor.owning() })
-            .and_then(|_| Leaver::read(&leaver));
+            .and_then(|_| Leaver::read(room, &locked, &leaver));
         let (transaction, leaver) = transaction.decided(decision).await?;
         let Some(Leaver { heir, head }) = leaver else {
             transaction.rollback().await;
@@ -131,7 +131,8 @@ struct Leaver {
 }
 
 impl Leaver {
-    fn read(rows: &[Row]) -> Result<Option<Self>, Fault> {
-        rows.first().map(|row| Ok(Self { heir: row.value("heir")?, head: row.count("head")? })).transpose()
+    fn read(room: RoomId, locked: &[Row], rows: &[Row]) -> Result<Option<Self>, Fault> {
+        let Some(row) = rows.first() else { return Ok(None) };
+        Ok(Some(Self { heir: row.value("heir")?, head: head_of(room, locked)? }))
     }
 }
