@@ -8,19 +8,20 @@
 //! What never lives here: rules of the product, SQL, frames of the gateway. No secret is logged: log
 //! lines carry the pattern of a route, never its values, query or body.
 
-pub mod app;
 pub mod extract;
 pub mod layers;
 pub mod metrics;
 pub mod openapi;
 pub mod problem;
+mod role;
+pub mod router;
 pub mod routes;
-pub mod settings;
 pub mod shapes;
 pub mod state;
+pub mod stream;
 
-pub use app::{App, build, router};
 pub use metrics::ApiMetrics;
 pub use problem::Problem;
-pub use settings::HttpSettings;
+pub use role::{api, build};
+pub use router::router;
 pub use state::{Api, Parts};

@@ -23,6 +23,7 @@ pub mod messages;
 pub mod reactions;
 pub mod rooms;
 pub mod specification;
+pub mod stream;
 pub mod tickets;
 pub mod typing;
 pub mod users;
@@ -66,6 +67,7 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(reactions::add, reactions::remove))
         .routes(routes!(events::list))
         .routes(routes!(typing::typing))
+        .routes(routes!(stream::open))
         .routes(routes!(admin::cluster))
         .routes(routes!(admin::disable))
         .routes(routes!(admin::enable))

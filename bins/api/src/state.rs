@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use auth::{Identity, Limiter};
 use domain::NodeId;
+use node::HttpSettings;
 use operations::Operations;
 use store::Store;
 
 use crate::metrics::ApiMetrics;
-use crate::settings::HttpSettings;
+use crate::stream::Streams;
 
 /// What the HTTP face stands on: parts of the node.
 #[derive(Clone)]
@@ -23,6 +24,8 @@ pub struct Parts {
     pub limiter: Arc<Limiter>,
     /// Counters.
     pub metrics: ApiMetrics,
+    /// Server-Sent Events.
+    pub streams: Streams,
 }
 
 /// The state of the routes; cheap to clone.
@@ -68,6 +71,12 @@ impl Api {
     #[must_use]
     pub fn limiter(&self) -> &Limiter {
         &self.0.parts.limiter
+    }
+
+    /// Server-Sent Events.
+    #[must_use]
+    pub fn streams(&self) -> &Streams {
+        &self.0.parts.streams
     }
 
     /// Counters.

@@ -1,7 +1,6 @@
 //! The gateway as one thing: what all its connections share, its route, and its drain.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use auth::Identity;
 use axum::Router;
@@ -14,7 +13,7 @@ use domain::{Invalid, NodeId};
 use node::GatewaySettings;
 use operations::Operations;
 use process::supervise::Tasks;
-use protocol::{CloseCode, Encoding};
+use protocol::Encoding;
 use realtime::{CatchUp, Hub, RealtimeMetrics, Sessions};
 use tokio::sync::Semaphore;
 
@@ -72,18 +71,6 @@ impl Gateway {
     /// The route of the gateway.
     pub fn router(self: &Arc<Self>) -> Router {
         Router::new().route(PATH, any(upgrade)).with_state(Arc::clone(self))
-    }
-
-    /// Sends every connection away, spread over `spread`, and returns when each has been told.
-    pub async fn drain(&self, spread: Duration) {
-        let mut connections = self.parts.hub.connections();
-        let count = u32::try_from(connections.len()).unwrap_or(u32::MAX).max(1);
-        tracing::info!(connections = connections.len(), ?spread, "sending connections away");
-        let pause = spread / count;
-        while let Some(connection) = connections.pop() {
-            connection.outbox.close(CloseCode::NodeDrains);
-            tokio::time::sleep(pause).await;
-        }
     }
 }
 

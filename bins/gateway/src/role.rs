@@ -37,6 +37,7 @@ pub async fn build(
     let server = Server::new("gateway", listener, gateway.router(), serve);
     node.serve_http("gateway listener", server, settings.shutdown.deadline);
     node.serve_admin(admin);
+    node.drain_connections(settings.shutdown.spread);
     Ok(App::new(node, vec![("WebSockets", address)]))
 }
 
@@ -58,12 +59,5 @@ pub fn gateway(node: &Node, faces: &Faces, settings: &Settings) -> Result<Arc<Ga
         metrics: GatewayMetrics::register(node.metrics.registry(), node.connections.clone())?,
         tasks: drain.clone(),
     };
-    let gateway = Gateway::new(settings.gateway.clone(), parts)?;
-    let (draining, spread) = (Arc::clone(&gateway), settings.shutdown.spread);
-    let token = drain.token();
-    drain.critical("gateway drain", async move {
-        token.cancelled().await;
-        draining.drain(spread).await;
-    });
-    Ok(gateway)
+    Ok(Gateway::new(settings.gateway.clone(), parts)?)
 }

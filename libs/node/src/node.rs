@@ -204,6 +204,16 @@ impl Node {
         });
     }
 
+    /// Sends live connections away in the drain, over `spread`.
+    pub fn drain_connections(&self, spread: Duration) {
+        let drain = self.supervisor.at(Phase::Drain);
+        let (hub, token) = (Arc::clone(&self.hub), drain.token());
+        drain.critical("connection drain", async move {
+            token.cancelled().await;
+            hub.drain(spread).await;
+        });
+    }
+
     /// Runs until `stop` resolves or a task that never may end does; then stops everything in order.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ pub(crate) mod stream;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::{AuthSessionId, ConnectionId, DeviceId, Event, RoomId, StreamRef, UserId};
 use parking_lot::Mutex;
@@ -264,6 +265,18 @@ impl Hub {
     pub fn close_all(&self, code: CloseCode) {
         for connection in self.connections.lock().values() {
             connection.outbox.close(code);
+        }
+    }
+
+    /// Sends every connection away, one after the other over `spread`, so that they do not all come to the next
+    /// node at once.
+    pub async fn drain(&self, spread: Duration) {
+        let connections = self.connections();
+        let count = u32::try_from(connections.len()).unwrap_or(u32::MAX).max(1);
+        tracing::info!(connections = connections.len(), ?spread, "sending connections away");
+        for connection in connections {
+            connection.outbox.close(CloseCode::NodeDrains);
+            tokio::time::sleep(spread / count).await;
         }
     }
 

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use auth::TrustedProxies;
+use domain::Invalid;
 use serde::{Deserialize, Serialize};
 
 /// Section `http`.
@@ -44,5 +45,56 @@ impl Default for HttpSettings {
             peer_timeout: Duration::from_secs(60),
             max_connections: 20_000,
         }
+    }
+}
+
+impl HttpSettings {
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.max_body_bytes < 1024 {
+            let given = format!("{} bytes", self.max_body_bytes);
+            return Err(Invalid::described("http.max_body_bytes", given, "1024 or more"));
+        }
+        if self.request_timeout.is_zero() {
+            return Err(Invalid::described("http.request_timeout", "0", "more than 0"));
+        }
+        self.allowed_origins.iter().try_for_each(|origin| check_origin(origin))
+    }
+}
+
+fn check_origin(origin: &str) -> Result<(), Invalid> {
+    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    let good = origin == "*"
+        || host.is_some_and(|host| {
+            !host.is_empty()
+                && host.bytes().all(|b| b.is_ascii_graphic() && !b.is_ascii_uppercase() && b != b'/')
+        });
+    if good {
+        Ok(())
+    } else {
+        let allowed = "origins such as https://chat.example.com (lower case, no path), or *";
+        Err(Invalid::new("http.allowed_origins", origin, allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_checked() {
+        for good in ["*", "https://chat.example.com", "http://localhost:8080", "http://[::1]:80"] {
+            assert_eq!(check_origin(good), Ok(()), "{good}");
+        }
+        for bad in
+            ["", "chat.example.com", "https://", "https://chat.example.com/", "https://Chat.example.com"]
+        {
+            assert_eq!(check_origin(bad).expect_err(bad).field, "http.allowed_origins");
+        }
+        assert_eq!(HttpSettings::default().check(), Ok(()));
     }
 }

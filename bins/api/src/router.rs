@@ -1,30 +1,17 @@
-//! The role as one thing: built, bound, then run until told to stop.
-
-use std::net::SocketAddr;
-use std::time::Duration;
+//! Every route of the HTTP face, with the layers around them.
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use domain::Invalid;
-use process::http::{ServeSettings, Server};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use node::HttpSettings;
 
 use crate::layers::{cors::cors, deadline::deadline, observe::observe};
-use crate::settings::HttpSettings;
 use crate::state::{Api, Parts};
 use crate::{openapi, routes};
 
-/// The HTTP face, bound and ready to serve.
-#[derive(Debug)]
-pub struct App {
-    address: SocketAddr,
-    server: Server,
-}
-
 /// Why the HTTP face can't be built.
 #[derive(Debug, thiserror::Error)]
-pub enum BuildError {
+pub enum RouterError {
     /// A setting that can't work.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -33,7 +20,7 @@ pub enum BuildError {
     Internal(String),
 }
 
-impl BuildError {
+impl RouterError {
     /// What sort of failure this is.
     #[must_use]
     pub const fn kind(&self) -> domain::ErrorKind {
@@ -49,13 +36,13 @@ impl BuildError {
 /// # Errors
 ///
 /// Settings that can't work.
-pub fn router(settings: &HttpSettings, parts: Parts) -> Result<Router, BuildError> {
+pub fn router(settings: &HttpSettings, parts: Parts) -> Result<Router, RouterError> {
     settings.check()?;
     // The document is made once; routes are the same on every node.
     let (_, document) = routes::all().split_for_parts();
     let text = openapi::finish(document)
         .to_json()
-        .map_err(|error| BuildError::Internal(format!("the OpenAPI document: {error}")))?;
+        .map_err(|error| RouterError::Internal(format!("the OpenAPI document: {error}")))?;
     let api = Api::new(parts, settings.clone(), text.into());
     let (routes, _) = routes::with_limits(&api).split_for_parts();
     Ok(routes
@@ -65,33 +52,4 @@ pub fn router(settings: &HttpSettings, parts: Parts) -> Result<Router, BuildErro
         .layer(from_fn_with_state(api.clone(), cors))
         .layer(from_fn_with_state(api.clone(), observe))
         .with_state(api))
-}
-
-/// Builds the HTTP face on a listener.
-///
-/// # Errors
-///
-/// Settings that can't work; a listener without an address.
-pub fn build(
-    settings: &HttpSettings,
-    serve: ServeSettings,
-    listener: TcpListener,
-    parts: Parts,
-) -> Result<App, BuildError> {
-    let address = listener.local_addr().map_err(|error| BuildError::Internal(error.to_string()))?;
-    let router = router(settings, parts)?;
-    Ok(App { address, server: Server::new("http", listener, router, serve) })
-}
-
-impl App {
-    /// Where it listens.
-    #[must_use]
-    pub const fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Serves until `shutdown` is cancelled, then lets requests finish for at most `deadline`.
-    pub async fn run(self, shutdown: CancellationToken, deadline: Duration) {
-        self.server.run(shutdown, deadline).await;
-    }
 }
