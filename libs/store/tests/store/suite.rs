@@ -14,11 +14,13 @@ pub(crate) mod accounts;
 pub(crate) mod devices;
 pub(crate) mod log;
 pub(crate) mod messages;
+pub(crate) mod models;
 pub(crate) mod nodes;
 pub(crate) mod people;
 pub(crate) mod properties;
 pub(crate) mod races;
 pub(crate) mod rates;
+pub(crate) mod reap;
 pub(crate) mod retention;
 pub(crate) mod rooms;
 pub(crate) mod sessions;
@@ -63,6 +65,16 @@ macro_rules! contract_tests {
                 tokens_come_back_when_said
                 an_empty_bucket_stays_empty
                 a_bucket_may_change_its_size
+            }
+            models {
+                searches_find_what_begins_so
+                tokens_are_good_once_and_in_turn
+                slots_are_held_by_the_newest
+            }
+            reap {
+                what_is_in_use_stays
+                what_is_spent_goes_in_batches
+                reapers_do_not_hinder_each_other
             }
             sessions {
                 a_sign_in_brings_its_device
