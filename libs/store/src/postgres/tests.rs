@@ -9,6 +9,8 @@ use serde_json::json;
 use testkit::postgres::TestDatabase;
 use testkit::proxy::Proxy;
 
+mod waiting;
+
 use super::append::{APPEND, Append, Draft, LOCK};
 use super::*;
 use crate::accounts::{Accounts, NewUser};
@@ -142,6 +144,7 @@ async fn a_failed_transaction_did_nothing_and_leaves_nothing() {
     let (transaction, [_]) = session.begin([(APPEND, &good.params())]).await.expect("begun");
     let failed = transaction.run([(APPEND, &bad.params())]).await;
     assert!(failed.is_err());
+    assert!(!session.is_in_transaction(), "rolled back at once: its locks are free");
     let late = transaction.commit([(APPEND, &good.params())]).await;
     assert!(late.is_err(), "nothing is committed after a failure");
     drop(session);
@@ -351,19 +354,6 @@ async fn a_standby_is_no_database_to_work_with() {
         .await;
     let refused = connect(&DatabaseSettings::with_url(database.url()), "test").await.map(drop);
     assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
-}
-
-#[tokio::test]
-async fn a_clock_that_was_set_back_does_not_empty_buckets_for_long() {
-    let database = database().await;
-    let store = store(&database).await;
-    database.query("INSERT INTO rate_buckets VALUES ('key', now() + interval '1 day')").await;
-    assert_eq!(store.take_token("key", BUCKET).await.expect("an answer"), RateDecision::Allowed);
-    let RateDecision::Limited { retry_after } = store.take_token("key", BUCKET).await.expect("an answer")
-    else {
-        panic!("it counted as a bucket with one token");
-    };
-    assert!(retry_after <= Duration::from_secs(1), "{retry_after:?}");
 }
 
 #[tokio::test]
