@@ -5,8 +5,9 @@
 //! Databases implement them, and one suite of contract tests holds every database
 //! to the same behaviour.
 //!
-//! Callers never see SQL, rows, transactions or a database's error. Nothing here announces,
-//! caches or retries: what was written is given back, and whoever asked announces it.
+//! Callers never see SQL, rows, transactions or a database's error. Nothing here announces or
+//! caches: what was written is given back, and whoever asked announces it. Only a transaction that
+//! lost against another (a deadlock) is repeated here.
 
 pub mod accounts;
 pub mod devices;

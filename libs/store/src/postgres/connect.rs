@@ -60,6 +60,7 @@ impl Connector {
     ///
     /// `Settings`: names the field and what is allowed, never the password.
     pub fn new(settings: &DatabaseSettings, purpose: &str) -> Result<Self, StoreError> {
+        settings.check()?;
         let Target { mut config, protection, root_file } = parse(&settings.url)?;
         let tls = tls::connector(protection, root_file.as_deref())
             .map_err(|text| Invalid::described(URL_FIELD, text, "certificates that can be read"))?;

@@ -60,7 +60,7 @@ impl Lender {
         connector: &Connector,
         metrics: Metrics,
     ) -> Result<Self, StoreError> {
-        let millis = |duration: Duration| format!("{}ms", duration.as_millis().max(1));
+        let millis = |duration: Duration| format!("{}ms", duration.as_millis());
         let connector = connector
             .clone()
             .with_session_setting("statement_timeout", &millis(settings.statement_timeout))
@@ -73,7 +73,7 @@ impl Lender {
             ManagerConfig { recycling_method: RecyclingMethod::Fast },
         );
         let pool = Pool::builder(manager)
-            .max_size(settings.pool_size.max(1))
+            .max_size(settings.pool_size)
             .wait_timeout(Some(settings.pool_wait))
             .create_timeout(Some(settings.connect_timeout))
             // The connection used last has its statements prepared and its caches warm.

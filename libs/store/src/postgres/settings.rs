@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use domain::Invalid;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::postgres::connect::shown;
@@ -53,6 +54,25 @@ impl DatabaseSettings {
     }
 }
 
+impl DatabaseSettings {
+    /// Refuses what could only fail later, or would mean something else to the database (zero is "for ever" there).
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        if !(1..=1000).contains(&self.pool_size) {
+            return Err(Invalid::new("database.pool_size", &self.pool_size.to_string(), "1 to 1000"));
+        }
+        for (field, given) in [
+            ("database.statement_timeout", self.statement_timeout),
+            ("database.connect_timeout", self.connect_timeout),
+            ("database.pool_wait", self.pool_wait),
+        ] {
+            if !(Duration::from_millis(10)..=Duration::from_secs(600)).contains(&given) {
+                return Err(Invalid::new(field, &domain::duration::display(given), "10ms to 10m"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for DatabaseSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DatabaseSettings")
@@ -94,6 +114,23 @@ mod tests {
             shown("postgres://sam:hunter2@db.example.com:5433/chat"),
             "postgres://sam@db.example.com:5433/chat"
         );
+    }
+
+    #[test]
+    fn limits_are_kept() {
+        let good = DatabaseSettings::default();
+        assert_eq!(good.check(), Ok(()));
+        for (bad, field) in [
+            (DatabaseSettings { pool_size: 0, ..good.clone() }, "database.pool_size"),
+            (
+                DatabaseSettings { statement_timeout: Duration::ZERO, ..good.clone() },
+                "database.statement_timeout",
+            ),
+            (DatabaseSettings { connect_timeout: Duration::MAX, ..good.clone() }, "database.connect_timeout"),
+            (DatabaseSettings { pool_wait: Duration::ZERO, ..good.clone() }, "database.pool_wait"),
+        ] {
+            assert_eq!(bad.check().map_err(|error| error.field), Err(field));
+        }
     }
 
     #[test]
