@@ -2,7 +2,8 @@
 //!
 //! Terms: a stream is *named* by `ready` or by a `room.added` event; its cursor is the number of its
 //! last event that was given to the user, or where delivery begins. A cursor is *fresh* when it came
-//! from `ready` alone. Of the person's own stream, numbers up to its head in `ready` are old news:
+//! from `ready` alone. A stream that `room.removed` ends is followed up to the number said there, since
+//! events of the room may still be on their way. Of the person's own stream, numbers up to its head in `ready` are old news:
 //! `ready` knows already what they say about rooms.
 
 use std::collections::HashMap;
@@ -20,11 +21,18 @@ struct Cursor {
     /// and `room.added` its head then.
     or: Option<u64>,
     is_fresh: bool,
+    /// Delivery ends before this number.
+    end: Option<u64>,
 }
 
 impl Cursor {
     const fn at(seq: u64) -> Self {
-        Self { seq, or: None, is_fresh: false }
+        Self { seq, or: None, is_fresh: false, end: None }
+    }
+
+    /// Whether all that was to come has come.
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| self.seq + 1 >= end)
     }
 }
 
@@ -56,8 +64,12 @@ pub(super) struct Followed {
 #[derive(Deserialize)]
 struct RoomChange {
     room_id: Uuid,
+    /// Of `room.added`: delivery begins after it.
     #[serde(default)]
     head: u64,
+    /// Of `room.removed`: delivery ends before it.
+    #[serde(default)]
+    seq: u64,
 }
 
 impl Followed {
@@ -69,7 +81,7 @@ impl Followed {
     /// The position to resume or identify with.
     pub(super) fn position(&self) -> Position {
         let mut cursors = Cursors::default();
-        for (stream, cursor) in &self.streams {
+        for (stream, cursor) in self.streams.iter().filter(|(_, cursor)| cursor.end.is_none()) {
             // A name that the server gave and that is none: without it the stream begins at its head.
             let _ = cursors.insert(stream, cursor.seq);
         }
@@ -83,7 +95,7 @@ impl Followed {
         let known = std::mem::take(&mut self.streams);
         let cursor = |(stream, head): (&String, &u64)| {
             let known = known.get(stream).filter(|_| is_same_log);
-            let fresh = Cursor { seq: *head, or: None, is_fresh: true };
+            let fresh = Cursor { is_fresh: true, ..Cursor::at(*head) };
             (stream.clone(), known.copied().unwrap_or(fresh))
         };
         self.streams = ready.streams.iter().map(cursor).collect();
@@ -100,10 +112,19 @@ impl Followed {
     pub(super) fn event(&mut self, event: &Event) -> Verdict {
         let verdict = self.judge(event);
         if matches!(verdict, Verdict::Deliver | Verdict::DeliverWith(_)) {
-            self.streams.insert(event.stream.clone(), Cursor::at(event.seq));
+            let end = self.streams.get(&event.stream).and_then(|cursor| cursor.end);
+            self.put(&event.stream, Cursor { end, ..Cursor::at(event.seq) });
             self.follow_rooms(event);
         }
         verdict
+    }
+
+    fn put(&mut self, stream: &str, cursor: Cursor) {
+        if cursor.is_over() {
+            self.streams.remove(stream);
+        } else {
+            self.streams.insert(stream.to_owned(), cursor);
+        }
     }
 
     fn judge(&mut self, event: &Event) -> Verdict {
@@ -140,15 +161,17 @@ impl Followed {
         match (is_added, self.streams.get_mut(&stream)) {
             (true, Some(cursor)) if cursor.is_fresh && cursor.seq != change.head => {
                 let (low, high) = (cursor.seq.min(change.head), cursor.seq.max(change.head));
-                *cursor = Cursor { seq: low, or: Some(high), is_fresh: true };
+                *cursor = Cursor { or: Some(high), is_fresh: true, ..Cursor::at(low) };
             }
             // Added again after a removal that this connection did not see.
-            (true, Some(cursor)) if !is_old && cursor.seq < change.head => *cursor = Cursor::at(change.head),
+            (true, Some(cursor)) if !is_old && (cursor.seq < change.head || cursor.end.is_some()) => {
+                *cursor = Cursor::at(change.head);
+            }
             (true, None) if !is_old => {
                 self.streams.insert(stream, Cursor::at(change.head));
             }
-            (false, Some(_)) if !is_old => {
-                self.streams.remove(&stream);
+            (false, Some(&mut cursor)) if !is_old => {
+                self.put(&stream, Cursor { end: Some(change.seq), ..cursor });
             }
             _ => {}
         }

@@ -123,6 +123,18 @@ fn rooms_come_and_go_while_connected() {
 }
 
 #[test]
+fn events_that_overtake_nothing_still_come_after_the_removal() {
+    let mut followed = followed(&[(own(), 0), (room(), 5)]);
+    let removed = event(own(), 1, "room.removed", &format!(r#"{{"room_id":"{ROOM}","seq":8}}"#));
+    assert_eq!(followed.event(&removed), Verdict::Deliver);
+    assert_eq!(followed.position().cursors.get(&room()), None, "no longer asked for");
+    assert_eq!(followed.event(&message(6)), Verdict::Deliver);
+    assert_eq!(followed.event(&message(7)), Verdict::Deliver);
+    let leaked = Fault::UnknownStream { stream: room(), seq: 8 };
+    assert_eq!(followed.event(&message(8)), Verdict::DeliverWith(leaked));
+}
+
+#[test]
 fn a_room_added_while_away_may_begin_then_or_now() {
     for first in [4, 9] {
         let mut followed = Followed::new(Position::default());
