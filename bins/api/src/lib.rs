@@ -13,12 +13,8 @@ pub mod layers;
 pub mod metrics;
 pub mod openapi;
 pub mod problem;
-<<<<<<< HEAD
 mod role;
 pub mod router;
-=======
-pub mod role;
->>>>>>> 034021d (api: the role on a node, and its main)
 pub mod routes;
 pub mod shapes;
 pub mod state;
@@ -26,10 +22,6 @@ pub mod stream;
 
 pub use metrics::ApiMetrics;
 pub use problem::Problem;
-<<<<<<< HEAD
 pub use role::{api, build};
 pub use router::router;
-=======
-pub use role::{build, router};
->>>>>>> 034021d (api: the role on a node, and its main)
 pub use state::{Api, Parts};

@@ -7,11 +7,7 @@ use clap::Parser;
 use node::{RoleName, Settings};
 use process::settings::Loader;
 
-<<<<<<< HEAD
 /// One api node of a Switchboard cluster: REST, and Server-Sent Events at `/v1/stream`.
-=======
-/// One api node of a Switchboard cluster: serves HTTP under `/v1`.
->>>>>>> 034021d (api: the role on a node, and its main)
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {

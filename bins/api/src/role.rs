@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 //! The role: the HTTP face on a node, its listener and its drain.
-=======
-//! The role: the HTTP face on a node, and its listener.
->>>>>>> 034021d (api: the role on a node, and its main)
 
 use std::sync::Arc;
 
@@ -11,7 +7,6 @@ use axum::Router;
 use domain::NodeId;
 use node::{App, BuildError, Faces, Node, RoleName, Settings};
 use process::http::{ServeSettings, Server};
-<<<<<<< HEAD
 use process::supervise::Phase;
 use tokio::net::TcpListener;
 
@@ -19,12 +14,6 @@ use crate::metrics::ApiMetrics;
 use crate::router::{RouterError, router};
 use crate::state::Parts;
 use crate::stream::{StreamLimits, Streams};
-=======
-use tokio::net::TcpListener;
-
-use crate::metrics::ApiMetrics;
-use crate::state::Parts;
->>>>>>> 034021d (api: the role on a node, and its main)
 
 /// Builds a node of role api on these listeners.
 ///
@@ -42,16 +31,11 @@ pub async fn build(
     let info = node::describe(settings, RoleName::Api, id, &address.to_string());
     let node = Node::build(settings, info).await?;
     let faces = Faces::build(&node, settings).await?;
-<<<<<<< HEAD
-=======
-    let router = router(&node, &faces, settings)?;
->>>>>>> 034021d (api: the role on a node, and its main)
     let serve = ServeSettings {
         header_read_timeout: settings.http.header_read_timeout,
         peer_timeout: settings.http.peer_timeout,
         max_connections: settings.http.max_connections,
     };
-<<<<<<< HEAD
     let server = Server::new("http", listener, api(&node, &faces, settings)?, serve);
     node.serve_http("http listener", server, settings.shutdown.deadline);
     node.serve_admin(admin);
@@ -60,35 +44,19 @@ pub async fn build(
 }
 
 /// The routes on a node, for whoever serves them: this role, or all roles in one process.
-=======
-    let server = Server::new("http", listener, router, serve);
-    node.serve_http("http listener", server, settings.shutdown.deadline);
-    node.serve_admin(admin);
-    Ok(App::new(node, vec![("HTTP", address)]))
-}
-
-/// The HTTP face on a node, for whoever serves its routes: this role, or all roles in one process.
->>>>>>> 034021d (api: the role on a node, and its main)
 ///
 /// # Errors
 ///
 /// A setting that can't work.
-<<<<<<< HEAD
 pub fn api(node: &Node, faces: &Faces, settings: &Settings) -> Result<Router, BuildError> {
     let registry = node.metrics.registry();
     let limiter = Limiter::for_sign_in(node.store.clone(), &settings.auth, registry)?;
-=======
-pub fn router(node: &Node, faces: &Faces, settings: &Settings) -> Result<Router, BuildError> {
-    let registry = node.metrics.registry();
-    let limiter = Limiter::for_sign_in(Arc::clone(&node.store) as _, &settings.auth, registry)?;
->>>>>>> 034021d (api: the role on a node, and its main)
     let parts = Parts {
         node: node.info.id,
         identity: Arc::clone(&faces.identity),
         operations: node.operations.clone(),
         limiter: Arc::new(limiter),
         metrics: ApiMetrics::register(registry)?,
-<<<<<<< HEAD
         streams: Streams {
             node: node.info.id,
             sessions: Arc::clone(&faces.sessions),
@@ -107,8 +75,4 @@ pub fn router(node: &Node, faces: &Faces, settings: &Settings) -> Result<Router,
         RouterError::Invalid(invalid) => invalid.into(),
         RouterError::Internal(text) => BuildError::Metrics(text),
     })
-=======
-    };
-    Ok(crate::app::router(&settings.http, parts)?)
->>>>>>> 034021d (api: the role on a node, and its main)
 }

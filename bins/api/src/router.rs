@@ -1,15 +1,10 @@
-<<<<<<< HEAD:bins/api/src/router.rs
 //! Every route of the HTTP face, with the layers around them.
-=======
-//! The routes with all they pass, as one router.
->>>>>>> 034021d (api: the role on a node, and its main):bins/api/src/app.rs
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use domain::Invalid;
 use node::HttpSettings;
 
-<<<<<<< HEAD:bins/api/src/router.rs
 use crate::layers::{cors::cors, deadline::deadline, observe::observe};
 use crate::state::{Api, Parts};
 use crate::{openapi, routes};
@@ -36,18 +31,11 @@ impl RouterError {
     }
 }
 
-=======
-use crate::layers::{cors, deadline::deadline, observe::observe};
-use crate::state::{Api, Parts};
-use crate::{openapi, routes};
-
->>>>>>> 034021d (api: the role on a node, and its main):bins/api/src/app.rs
 /// Every route of the HTTP face, with its layers.
 ///
 /// # Errors
 ///
 /// Settings that can't work.
-<<<<<<< HEAD:bins/api/src/router.rs
 pub fn router(settings: &HttpSettings, parts: Parts) -> Result<Router, RouterError> {
     settings.check()?;
     // The document is made once; routes are the same on every node.
@@ -55,34 +43,13 @@ pub fn router(settings: &HttpSettings, parts: Parts) -> Result<Router, RouterErr
     let text = openapi::finish(document)
         .to_json()
         .map_err(|error| RouterError::Internal(format!("the OpenAPI document: {error}")))?;
-=======
-pub fn router(settings: &HttpSettings, parts: Parts) -> Result<Router, Invalid> {
-    check(settings)?;
-    let (_, document) = routes::all().split_for_parts();
-    // Made once: routes are the same for everybody. Schemas and paths always are JSON.
-    let text = openapi::finish(document).to_json().unwrap_or_default();
->>>>>>> 034021d (api: the role on a node, and its main):bins/api/src/app.rs
     let api = Api::new(parts, settings.clone(), text.into());
     let (routes, _) = routes::with_limits(&api).split_for_parts();
     Ok(routes
         .fallback(routes::not_found)
         .method_not_allowed_fallback(routes::method_not_allowed)
         .layer(from_fn_with_state(api.clone(), deadline))
-        .layer(from_fn_with_state(api.clone(), cors::cors))
+        .layer(from_fn_with_state(api.clone(), cors))
         .layer(from_fn_with_state(api.clone(), observe))
         .with_state(api))
 }
-<<<<<<< HEAD:bins/api/src/router.rs
-=======
-
-fn check(settings: &HttpSettings) -> Result<(), Invalid> {
-    if settings.max_body_bytes < 1024 {
-        let given = format!("{} bytes", settings.max_body_bytes);
-        return Err(Invalid::described("http.max_body_bytes", given, "1024 or more"));
-    }
-    if settings.request_timeout.is_zero() {
-        return Err(Invalid::described("http.request_timeout", "0", "more than 0"));
-    }
-    settings.allowed_origins.iter().try_for_each(|origin| cors::check_origin(origin))
-}
->>>>>>> 034021d (api: the role on a node, and its main):bins/api/src/app.rs

@@ -9,10 +9,7 @@ use operations::Operations;
 use store::Store;
 
 use crate::metrics::ApiMetrics;
-<<<<<<< HEAD
 use crate::stream::Streams;
-=======
->>>>>>> 034021d (api: the role on a node, and its main)
 
 /// What the HTTP face stands on: parts of the node.
 #[derive(Clone)]

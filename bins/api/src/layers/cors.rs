@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use domain::{ErrorCode, Invalid};
+use domain::ErrorCode;
 
 use crate::problem::Problem;
 use crate::state::Api;
@@ -75,45 +75,4 @@ fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let origin = origin.as_bytes();
     let authority = origin.strip_prefix(b"https://").or_else(|| origin.strip_prefix(b"http://"));
     host.is_some() && authority == host
-}
-
-/// Checks an origin of `http.allowed_origins`.
-pub(crate) fn check_origin(origin: &str) -> Result<(), Invalid> {
-    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let good_host = |host: &str| {
-        let good = |b: u8| b.is_ascii_graphic() && !b.is_ascii_uppercase() && b != b'/';
-        !host.is_empty() && host.bytes().all(good)
-    };
-    if origin == "*" || host.is_some_and(good_host) {
-        Ok(())
-    } else {
-        let allowed = "origins such as https://chat.example.com (lower case, no path), or *";
-        Err(Invalid::new("http.allowed_origins", origin, allowed))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn origins_are_checked() {
-        for good in ["*", "https://chat.example.com", "http://localhost:8080", "http://[::1]:80"] {
-            assert_eq!(check_origin(good), Ok(()), "{good}");
-        }
-        for bad in
-            ["", "chat.example.com", "https://", "https://chat.example.com/", "https://Chat.example.com"]
-        {
-            assert_eq!(check_origin(bad).expect_err(bad).field, "http.allowed_origins");
-        }
-    }
-
-    #[test]
-    fn a_page_of_this_server_is_no_stranger() {
-        let host = |host| HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
-        let own = HeaderValue::from_static("https://chat.example.com");
-        assert!(is_own(&own, &host("chat.example.com")));
-        assert!(!is_own(&own, &host("example.com")) && !is_own(&own, &HeaderMap::new()));
-        assert!(!is_own(&HeaderValue::from_static("null"), &host("null")));
-    }
 }
