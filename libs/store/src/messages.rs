@@ -10,7 +10,7 @@ use crate::error::{Refusal, StoreError};
 /// A message to be appended.
 #[derive(Debug, Clone)]
 pub struct NewMessage {
-    /// The id it gets when it is new.
+    /// The id it gets when it is new. Sent again with the same id (the answer was lost) it is the same message.
     pub id: EventId,
     /// Where.
     pub room: RoomId,
@@ -68,7 +68,8 @@ pub struct Reaction {
 pub trait Messages {
     /// Appends messages of any rooms in one commit, in the given order. Streams are locked in the order of
     /// their ids. Each message has its own outcome: a refused one takes no seq and does not touch
-    /// the others. The same nonce twice in one batch is one event.
+    /// the others: `NotFound` when there is no such room or the sender is not in it, `NonceReused`, `Invalid` for
+    /// `reply_to`. The same nonce twice in one batch is one event.
     ///
     /// # Errors
     ///
@@ -78,7 +79,7 @@ pub trait Messages {
         messages: &[NewMessage],
     ) -> Result<Vec<Result<Appended, Refusal>>, StoreError>;
 
-    /// Edits a message. History keeps both.
+    /// Edits a message. History keeps both. Repeated with the same id it is the same edit.
     ///
     /// # Errors
     ///

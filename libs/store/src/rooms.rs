@@ -80,8 +80,8 @@ pub trait Rooms {
     ///
     /// # Errors
     ///
-    /// `NotFound` when a member does not exist or is disabled; `NonceReused` when the key was used to
-    /// create something else.
+    /// `NotFound` when a member does not exist or is disabled, `Forbidden` when the creator is; `NonceReused`
+    /// when the key was used to create something else; `Invalid` for a dm of any but two.
     async fn create_room(&self, room: &NewRoom) -> Result<RoomCreated, StoreError>;
 
     /// One room.
@@ -95,7 +95,8 @@ pub trait Rooms {
         limit: u32,
     ) -> Result<Vec<RoomView>, StoreError>;
 
-    /// Adds members to a group; who is in it already stays as they are.
+    /// Adds members to a group; who is in it already stays as they are. For newcomers what was written before
+    /// they came counts as read.
     ///
     /// # Errors
     ///
@@ -108,7 +109,7 @@ pub trait Rooms {
     ) -> Result<Vec<Event>, StoreError>;
 
     /// Removes a member, or leaves. When the last owner leaves, the member of longest standing
-    /// becomes owner. Removing somebody who is not in it changes nothing.
+    /// becomes owner, and `member.left` names them as `new_owner`. Removing somebody who is not in it changes nothing.
     ///
     /// # Errors
     ///
