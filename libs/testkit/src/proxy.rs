@@ -53,6 +53,7 @@ struct Order {
 enum What {
     Change(Box<dyn FnOnce(&mut Behaviour) + Send>),
     Cut,
+    Strand,
 }
 
 /// A proxy; dropping it resets what goes through it.
@@ -117,6 +118,12 @@ impl Proxy {
     /// network. New connections are taken, and stall as well.
     pub fn stall(&self) {
         self.change(|behaviour| behaviour.stalled = true);
+    }
+
+    /// Connections that are open now pass nothing any more, for good, while new ones are passed as before: a firewall that
+    /// forgot them. Nobody is told.
+    pub fn strand(&self) {
+        self.order(What::Strand);
     }
 
     /// Passes bytes again; what waited comes first.

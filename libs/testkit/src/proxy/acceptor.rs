@@ -26,7 +26,9 @@ pub(super) async fn run(
 ) {
     let mut listener = Some(listen(addr).expect("a port that was just free"));
     let _ = listening.send(());
-    let (behaviour, _) = watch::channel(behaviour);
+    let (mut behaviour, _) = watch::channel(behaviour);
+    // Kept, or their connections would end.
+    let mut stranded = Vec::new();
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -39,6 +41,11 @@ pub(super) async fn run(
                         counts.send_modify(|counts| counts.open = 0);
                     }
                     What::Change(change) => behaviour.send_modify(change),
+                    What::Strand => {
+                        let (fresh, _) = watch::channel(behaviour.borrow().clone());
+                        behaviour.send_modify(|behaviour| behaviour.stalled = true);
+                        stranded.push(std::mem::replace(&mut behaviour, fresh));
+                    }
                 }
                 let arrivals = behaviour.borrow().arrivals;
                 listener = match (arrivals, listener) {

@@ -242,3 +242,18 @@ async fn postgresql_works_through_it() {
     proxy.cut();
     asked.await.expect("joined").expect_err("cut off");
 }
+
+#[tokio::test]
+async fn strand_silences_those_there_were_for_good_and_nobody_else() {
+    let Line { proxy, listener, mut client, mut server } = line().await;
+    proxy.strand();
+    client.write_all(b"lost").await.expect("sent");
+    is_silent(&mut server).await;
+    let mut newer = TcpStream::connect(proxy.addr()).await.expect("connected");
+    let (mut accepted, _) = listener.accept().await.expect("accepted");
+    newer.write_all(b"hello").await.expect("sent");
+    comes(&mut accepted, "hello").await;
+    proxy.resume();
+    is_silent(&mut server).await;
+    is_silent(&mut client).await;
+}
