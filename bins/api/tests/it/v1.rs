@@ -1,0 +1,9 @@
+//! `/v1`.
+
+mod admin;
+mod auth;
+mod devices;
+mod openapi;
+mod rooms;
+mod users;
+mod ws;
