@@ -211,7 +211,6 @@ impl Identity {
         if credentials.disabled {
             return Err(AuthError::Disabled);
         }
-        self.refuse_if_locked_meanwhile(&login.handle).await?;
         self.store.record_login_success(user.id).await?;
         self.open_session(user, login.device.as_ref()).await
     }
@@ -378,7 +377,7 @@ impl Identity {
         };
         let device = match self.store.open_session(&session).await {
             Ok(device) => device,
-            Err(StoreError::Refused(Refusal::Forbidden)) => return Err(AuthError::Disabled),
+            Err(StoreError::Refused(Refusal::Forbidden)) => return Err(self.shut_out(&user).await?),
             Err(error) => return Err(error.into()),
         };
         self.signed_in(user, device.map(|d| d.id), session.id, refresh_token)
@@ -412,12 +411,14 @@ impl Identity {
         Ok(())
     }
 
-    /// Guesses that were under way when the lock fell must not get in, even if one of them is right.
-    async fn refuse_if_locked_meanwhile(&self, handle: &str) -> Result<(), AuthError> {
-        match self.store.credentials(handle).await?.and_then(|now| now.locked_until) {
-            Some(until) => Err(AuthError::Locked { until }),
-            None => Ok(()),
-        }
+    /// Why the store opened no sign-in: the account was locked or disabled while the password was checked.
+    /// That stands in the store's own write, so a guess under way when the lock falls does not get in.
+    async fn shut_out(&self, user: &User) -> Result<AuthError, AuthError> {
+        let now = self.store.credentials(&user.handle).await?;
+        Ok(match now.and_then(|now| now.locked_until) {
+            Some(until) => AuthError::Locked { until },
+            None => AuthError::Disabled,
+        })
     }
 
     async fn refuse_if_ended(&self, session: AuthSessionId) -> Result<(), AuthError> {

@@ -72,7 +72,7 @@ pub trait Sessions {
     ///
     /// # Errors
     ///
-    /// `Forbidden` when the person is disabled by now.
+    /// `Forbidden` when the person is disabled, or the account locked, by now.
     async fn open_session(&self, session: &NewSession) -> Result<Option<Device>, StoreError>;
 
     /// Exchanges a refresh token for the next one. The guard stands in the write: of two calls with

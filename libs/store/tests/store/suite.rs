@@ -78,6 +78,7 @@ macro_rules! contract_tests {
             }
             sessions {
                 a_sign_in_brings_its_device
+                a_locked_account_opens_no_sign_in
                 a_session_id_is_not_taken_over
                 tokens_follow_each_other
                 a_used_token_ends_its_family

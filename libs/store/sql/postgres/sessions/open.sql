@@ -1,9 +1,11 @@
 -- Opens a sign-in with its first refresh token and, when $5 is given, its device.
 -- $1 session, $2 person, $3 hash of the token, $4 its life in microseconds, $5 device, $6 its kind, $7 its name.
--- The person is locked against being disabled meanwhile (FOR SHARE waits for accounts/disable, then looks again).
--- No row: no such person, or disabled, or the session is there already.
+-- The row lock (FOR SHARE) waits for those who disable the person or lock the account meanwhile, then looks again.
+-- No row: no such person, or disabled, or locked after failed sign-ins, or the session is there already.
 WITH person AS MATERIALIZED (
-    SELECT id FROM users WHERE id = $2 AND disabled_at IS NULL FOR SHARE
+    SELECT id FROM users
+    WHERE id = $2 AND disabled_at IS NULL AND (locked_until IS NULL OR locked_until <= now())
+    FOR SHARE
 ), opened AS (
     INSERT INTO auth_sessions (id, user_id, device_id, expires_at)
     SELECT $1, id, $5, now() + $4::bigint * interval '1 microsecond' FROM person

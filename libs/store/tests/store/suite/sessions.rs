@@ -46,6 +46,16 @@ pub(crate) async fn a_sign_in_brings_its_device(store: Subject) {
     assert!(matches!(nobody, Err(StoreError::Refused(Refusal::Forbidden))), "{nobody:?}");
 }
 
+pub(crate) async fn a_locked_account_opens_no_sign_in(store: Subject) {
+    let (alex, sam) = (person(&*store, "alex").await.id, person(&*store, "sam").await.id);
+    assert!(store.record_login_failure(alex, 1, HOUR).await.expect("counted").is_some());
+    let refused = store.open_session(&new_session(alex)).await;
+    assert!(matches!(refused, Err(StoreError::Refused(Refusal::Forbidden))), "{refused:?}");
+    // A lock that is over is none.
+    store.record_login_failure(sam, 1, Duration::ZERO).await.expect("counted");
+    store.open_session(&new_session(sam)).await.expect("opened");
+}
+
 pub(crate) async fn a_session_id_is_not_taken_over(store: Subject) {
     let (alex, sam) = (person(&*store, "alex").await.id, person(&*store, "sam").await.id);
     let session = signed_in(&*store, alex).await;

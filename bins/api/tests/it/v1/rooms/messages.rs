@@ -82,7 +82,10 @@ async fn what_is_no_message_is_refused() {
         assert_eq!(refused.body["field"], field, "{body}");
     }
     let reply = json!({ "body": "x", "reply_to": domain::EventId::new() });
-    assert_eq!(app.post(&path).by(&alex).json(&reply).refused(400, "invalid_field").await.body["field"], "reply_to");
+    assert_eq!(
+        app.post(&path).by(&alex).json(&reply).refused(400, "invalid_field").await.body["field"],
+        "reply_to"
+    );
     app.post(&path).by(&sam).json(&json!({ "body": "x" })).refused(404, "not_found").await;
     app.post(&path).by(&alex).json(&json!({ "body": "\u{e9}".repeat(50) })).expect(201).await;
     app.stop().await;

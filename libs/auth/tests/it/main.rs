@@ -1,0 +1,205 @@
+//! `Identity` on a real PostgreSQL, as two nodes of one cluster have it.
+// Helpers of tests are tests too, but clippy's own exception ends at functions marked `#[test]`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use auth::{
+    Access, AuthError, AuthSettings, Identity, Login, NewPerson, Refreshed, Registration, RegistrationMode,
+    SecretSettings, SignedIn, Standing, TicketSettings,
+};
+use domain::{EventKind, Role};
+use futures_util::future::join_all;
+use prometheus::Registry;
+use store::Store;
+use store::postgres::{DatabaseSettings, Postgres, migrate, schema_digest};
+use testkit::postgres::TestDatabase;
+use tokio_util::sync::CancellationToken;
+
+const PASSWORD: &str = "correct horse battery";
+
+/// What the nodes of a cluster share.
+struct Cluster {
+    database: TestDatabase,
+    keys: tempfile::TempDir,
+    auth: AuthSettings,
+    tickets: TicketSettings,
+}
+
+impl Cluster {
+    async fn new() -> Self {
+        let migrated = |url| async move { migrate(&DatabaseSettings::with_url(url)).await.map(drop) };
+        Self {
+            database: TestDatabase::from_template(&schema_digest(), migrated).await,
+            keys: tempfile::tempdir().unwrap(),
+            auth: AuthSettings {
+                registration: RegistrationMode::Open,
+                argon2_memory_kib: 64,
+                argon2_iterations: 1,
+                ..AuthSettings::default()
+            },
+            tickets: TicketSettings::default(),
+        }
+    }
+
+    async fn node(&self) -> Arc<Identity> {
+        let registry = Registry::new();
+        let settings = DatabaseSettings::with_url(self.database.url());
+        let store: Arc<dyn Store> = Arc::new(Postgres::connect(&settings, &registry).await.unwrap());
+        let secrets =
+            SecretSettings { signing_key_dir: self.keys.path().join("keys"), ..SecretSettings::default() };
+        let identity = Identity::open(store, &self.auth, &self.tickets, &secrets, &registry).await.unwrap();
+        identity.refresh_revocations().await.unwrap();
+        Arc::new(identity)
+    }
+}
+
+fn person(handle: &str) -> NewPerson {
+    NewPerson { handle: handle.into(), password: PASSWORD.into(), display_name: None }
+}
+
+async fn registered(identity: &Identity, handle: &str) -> SignedIn {
+    identity.register(&Registration { person: person(handle), device: None }).await.unwrap()
+}
+
+async fn access(identity: &Identity, signed_in: &SignedIn) -> Access {
+    identity.authenticate(signed_in.access_token.reveal()).await.unwrap()
+}
+
+fn login(handle: &str) -> Login {
+    Login { handle: handle.into(), password: PASSWORD.into(), device: None }
+}
+
+#[tokio::test]
+async fn a_ticket_lets_in_one_of_many_on_whatever_node() {
+    let cluster = Cluster::new().await;
+    let (one, two) = (cluster.node().await, cluster.node().await);
+    let alex = registered(&one, "alex").await;
+    // Made on one node, checked on the other.
+    let access = access(&two, &alex).await;
+    let ticket = one.issue_ticket(&access).await.unwrap().ticket;
+    let tries = (0..12).map(|at| {
+        let (node, ticket) = (Arc::clone(if at % 2 == 0 { &one } else { &two }), ticket.clone());
+        tokio::spawn(async move { node.redeem_ticket(ticket.reveal()).await })
+    });
+    let answers: Vec<_> = join_all(tries).await.into_iter().map(Result::unwrap).collect();
+    let claims: Vec<_> = answers.iter().flatten().collect();
+    assert_eq!(claims.len(), 1, "{answers:?}");
+    assert_eq!((claims[0].user, claims[0].session), (alex.user.id, alex.session));
+    for refused in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+        assert!(matches!(refused, AuthError::BadTicket), "{refused}");
+    }
+    for junk in ["", "x", &"g".repeat(32), &"0".repeat(32), &ticket.reveal()[1..]] {
+        assert!(matches!(two.redeem_ticket(junk).await, Err(AuthError::BadTicket)), "{junk}");
+    }
+}
+
+#[tokio::test]
+async fn a_ticket_does_not_outlive_its_time_or_its_sign_in() {
+    let mut cluster = Cluster::new().await;
+    let node = cluster.node().await;
+    let alex = registered(&node, "alex").await;
+    let good = access(&node, &alex).await;
+    let ticket = node.issue_ticket(&good).await.unwrap().ticket;
+    node.logout(alex.user.id, alex.session).await.unwrap();
+    assert!(matches!(node.redeem_ticket(ticket.reveal()).await, Err(AuthError::BadTicket)));
+    assert!(matches!(node.issue_ticket(&good).await, Err(AuthError::SessionRevoked)));
+
+    cluster.tickets.ttl = Duration::from_millis(1);
+    let hasty = cluster.node().await;
+    let sam = registered(&hasty, "sam").await;
+    let ticket = hasty.issue_ticket(&access(&hasty, &sam).await).await.unwrap().ticket;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(matches!(hasty.redeem_ticket(ticket.reveal()).await, Err(AuthError::BadTicket)));
+}
+
+#[tokio::test]
+async fn ends_of_sign_ins_come_back_to_be_announced_once() {
+    let cluster = Cluster::new().await;
+    let node = cluster.node().await;
+    let alex = registered(&node, "alex").await;
+    let ended = node.logout(alex.user.id, alex.session).await.unwrap();
+    assert_eq!(ended.event.expect("news").kind, EventKind::SessionRevoked);
+    assert!(node.logout(alex.user.id, alex.session).await.unwrap().event.is_none());
+
+    let again = node.login(&login("alex")).await.unwrap();
+    let Refreshed::Renewed(next) = node.refresh(again.refresh_token.reveal()).await.unwrap() else {
+        panic!("the first use is good")
+    };
+    let Refreshed::Reused(ended) = node.refresh(again.refresh_token.reveal()).await.unwrap() else {
+        panic!("the second use is noticed")
+    };
+    assert!(ended.session == again.session && ended.event.is_some());
+    let refused = node.authenticate(next.access_token.reveal()).await;
+    assert!(matches!(refused, Err(AuthError::SessionRevoked)), "{refused:?}");
+
+    let (one, two) = (node.login(&login("alex")).await.unwrap(), node.login(&login("alex")).await.unwrap());
+    let ended = node.set_disabled(alex.user.id, true).await.unwrap();
+    let mut sessions: Vec<_> = ended.iter().map(|ended| ended.session).collect();
+    sessions.sort_unstable();
+    let mut expected = [one.session, two.session];
+    expected.sort_unstable();
+    assert_eq!(sessions, expected);
+    assert!(matches!(node.login(&login("alex")).await, Err(AuthError::Disabled)));
+}
+
+#[tokio::test]
+async fn another_node_learns_of_ended_sign_ins_by_asking() {
+    let mut cluster = Cluster::new().await;
+    cluster.auth.revocation_interval = Duration::from_millis(20);
+    let (one, two) = (cluster.node().await, cluster.node().await);
+    let (heard, mut news) = tokio::sync::mpsc::unbounded_channel();
+    let stop = CancellationToken::new();
+    let following = tokio::spawn({
+        let (two, stop) = (Arc::clone(&two), stop.clone());
+        async move {
+            let tell = move |ended: &[domain::AuthSessionId]| {
+                for session in ended {
+                    heard.send(*session).unwrap();
+                }
+            };
+            two.follow_revocations(tell, stop).await;
+        }
+    });
+    let alex = registered(&one, "alex").await;
+    access(&two, &alex).await;
+    one.logout(alex.user.id, alex.session).await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(5), news.recv()).await.expect("told");
+    assert_eq!(told, Some(alex.session));
+    let refused = two.authenticate(alex.access_token.reveal()).await;
+    assert!(matches!(refused, Err(AuthError::SessionRevoked)), "{refused:?}");
+    stop.cancel();
+    following.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_that_can_not_know_asks_about_each() {
+    let mut cluster = Cluster::new().await;
+    cluster.auth.revocation_capacity = 1;
+    let (one, two) = (cluster.node().await, cluster.node().await);
+    let (alex, sam, robin) =
+        (registered(&one, "alex").await, registered(&one, "sam").await, registered(&one, "robin").await);
+    one.logout(alex.user.id, alex.session).await.unwrap();
+    one.logout(sam.user.id, sam.session).await.unwrap();
+    two.refresh_revocations().await.unwrap();
+    assert_eq!(two.revocations().len(), 1);
+    assert_eq!(two.revocations().standing(robin.session), Standing::Unknown);
+    access(&two, &robin).await;
+    for gone in [&alex, &sam] {
+        let refused = two.authenticate(gone.access_token.reveal()).await;
+        assert!(matches!(refused, Err(AuthError::SessionRevoked)), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn administrators_make_accounts_while_registration_is_closed() {
+    let mut cluster = Cluster::new().await;
+    cluster.auth.registration = RegistrationMode::Closed;
+    let node = cluster.node().await;
+    let refused = node.register(&Registration { person: person("alex"), device: None }).await;
+    assert!(matches!(refused, Err(AuthError::RegistrationClosed)), "{refused:?}");
+    let user = node.create_user(&person("alex"), Role::Admin).await.unwrap();
+    assert_eq!((user.role, user.display_name.as_str()), (Role::Admin, "alex"));
+    assert_eq!(node.login(&login("alex")).await.unwrap().user, user);
+}
