@@ -33,8 +33,8 @@ async fn main() {
 }
 
 async fn serve(role: &str) {
-    let http = setting("HTTP__LISTEN");
-    assert_eq!(http.is_empty(), role == "worker");
+    assert_eq!(!setting("HTTP__LISTEN").is_empty(), role == "api");
+    assert_eq!(!setting("GATEWAY__LISTEN").is_empty(), role == "gateway");
     assert!(setting("GREETING__TEXT") != "wrong", "this node never starts");
     let admin = TcpListener::bind(setting("ADMIN__LISTEN")).await.expect("the admin address");
     loop {

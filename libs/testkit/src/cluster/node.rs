@@ -75,8 +75,10 @@ impl Node {
             ("admin.listen", admin.addr().to_string()),
             ("secrets.signing_key_dir", dir.join("keys").display().to_string()),
         ];
-        if role != Role::Worker {
-            settings.push(("http.listen", listen.addr().to_string()));
+        match role {
+            Role::Api => settings.push(("http.listen", listen.addr().to_string())),
+            Role::Gateway => settings.push(("gateway.listen", listen.addr().to_string())),
+            Role::Worker => {}
         }
         settings.extend(options.settings_of(&name).map(|(key, value)| (key, value.to_owned())));
         let environment = settings.into_iter().map(|(key, value)| (variable(key), value)).collect();
