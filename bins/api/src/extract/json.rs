@@ -18,7 +18,7 @@ use crate::state::Api;
 /// A body that must be there. `T` should deny unknown fields.
 pub struct Json<T>(pub T);
 
-/// A body that may be left out.
+/// A body that may be left out, or null.
 pub struct OptionalJson<T>(pub Option<T>);
 
 impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
@@ -36,7 +36,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for OptionalJson<T> {
     async fn from_request(request: Request, api: &Api) -> Result<Self, Problem> {
         let typed = check_type(request.headers());
         let bytes = read(request, api.settings().max_body_bytes).await?;
-        if bytes.is_empty() {
+        if matches!(bytes.trim_ascii(), b"" | b"null") {
             return Ok(Self(None));
         }
         typed?;

@@ -21,6 +21,7 @@ use crate::state::Api;
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
     /// `next` of the page before.
+    #[param(min_length = 1)]
     pub(super) cursor: Option<String>,
     /// Items of the page.
     #[param(minimum = 1, maximum = 200)]
@@ -42,7 +43,7 @@ pub struct DevicePath {
     path = "/v1/devices",
     operation_id = "createDevice",
     tag = "devices",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes the call safe to repeat")),
+    params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 64, pattern = "^[!-~]+$", description = "Makes the call safe to repeat")),
     request_body = DeviceBody,
     responses(
         (status = 201, description = "Added", body = DeviceShape),

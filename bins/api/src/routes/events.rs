@@ -23,6 +23,7 @@ pub struct EventsQuery {
     /// Events below this seq, the newest of them.
     before: Option<u64>,
     /// `next` of the page before.
+    #[param(min_length = 1)]
     cursor: Option<String>,
     /// Events of the page.
     #[param(minimum = 1, maximum = 1000)]

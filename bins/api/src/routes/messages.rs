@@ -66,7 +66,7 @@ pub struct MessagePath {
     tag = "messages",
     params(
         RoomPath,
-        ("Idempotency-Key" = Option<String>, Header, description = "The nonce, when the body has none")
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 64, pattern = "^[!-~]+$", description = "The nonce, when the body has none")
     ),
     request_body = SendBody,
     responses(

@@ -21,7 +21,8 @@ pub struct ReactionPath {
     /// To which message.
     #[param(value_type = uuid::Uuid)]
     event_id: EventId,
-    /// Which.
+    /// Which: up to 32 bytes.
+    #[param(min_length = 1, max_length = 32, pattern = "^[^\\s\\p{Cc}]+$")]
     emoji: String,
 }
 

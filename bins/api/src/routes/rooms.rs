@@ -76,7 +76,7 @@ pub struct SettingsBody {
     path = "/v1/rooms",
     operation_id = "createRoom",
     tag = "rooms",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes the call safe to repeat")),
+    params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 64, pattern = "^[!-~]+$", description = "Makes the call safe to repeat")),
     request_body = NewRoomBody,
     responses(
         (status = 201, description = "Created", body = RoomShape),

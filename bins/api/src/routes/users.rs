@@ -25,6 +25,7 @@ pub struct FindQuery {
     #[param(max_length = 80)]
     query: Option<String>,
     /// `next` of the page before.
+    #[param(min_length = 1)]
     cursor: Option<String>,
     /// Items of the page.
     #[param(minimum = 1, maximum = 200)]

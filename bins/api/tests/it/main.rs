@@ -7,5 +7,6 @@ mod app;
 mod call;
 mod edges;
 mod faults;
+mod secrets;
 mod v1;
 mod well_known;

@@ -37,7 +37,9 @@ async fn who_is_removed_no_longer_reads() {
     app.get(&format!("/v1/rooms/{room}/events")).by(&sam).refused(404, "not_found").await;
     let body = json!({ "body": "still here?" });
     app.post(&format!("/v1/rooms/{room}/messages")).by(&sam).json(&body).refused(404, "not_found").await;
-    // Three ways to say who.
+    // Three ways to say who; a body that says nothing is none.
+    let null = app.delete(&path).by(&alex).json(&Value::Null).refused(400, "invalid_field").await;
+    assert_eq!(null.body["field"], "user_id");
     app.delete(&path).by(&alex).json(&json!({ "user_id": robin.id })).expect(204).await;
     app.delete(&path).by(&alex).json(&json!({ "user_id": robin.id })).expect(204).await;
     app.delete(&format!("{path}/{}", alex.id)).by(&alex).expect(204).await;

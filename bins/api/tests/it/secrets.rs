@@ -1,0 +1,70 @@
+//! What is secret stands in no log line, whatever the level.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use crate::app::{PASSWORD, TestApp};
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn no_secret_is_logged() {
+    let sink = Sink::default();
+    let writer = sink.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .with_writer(move || writer.clone());
+    subscriber.init();
+
+    let app = TestApp::with(|settings| settings.auth.lockout_threshold = 2).await;
+    let alex = app.person("alex").await;
+    let ticket = app.post("/v1/ws/ticket").by(&alex).expect(201).await.text("ticket");
+    let next = app.post("/v1/auth/refresh").json(&json!({ "refresh_token": alex.refresh })).expect(200).await;
+    app.post("/v1/auth/refresh").json(&json!({ "refresh_token": alex.refresh })).expect(401).await;
+    for _ in 0..3 {
+        let guess = json!({ "handle": alex.handle, "password": "guessed horse battery" });
+        app.post("/v1/auth/login").json(&guess).send().await;
+    }
+    app.post("/v1/auth/register")
+        .json(&json!({ "handle": "sam", "password": ["hidden horse"] }))
+        .expect(400)
+        .await;
+    app.get(&format!("/v1/gateway?ticket={ticket}")).expect(404).await;
+    app.post("/v1/hooks/hook-secret-in-a-path").expect(404).await;
+    app.get("/v1/users/me").bearer("eyJ.forged.token").expect(401).await;
+    let next = next.text("refresh_token");
+    app.stop().await;
+
+    let log = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    assert!(log.contains("a refresh token was used twice"), "the log is written: {log}");
+    let secrets = [
+        PASSWORD,
+        "guessed horse",
+        "hidden horse",
+        &alex.token,
+        &alex.refresh,
+        &next,
+        &ticket,
+        "hook-secret-in-a-path",
+        "eyJ.forged.token",
+    ];
+    for secret in secrets {
+        let line = log.lines().find(|line| line.contains(secret));
+        assert_eq!(line, None, "{secret}");
+    }
+}
