@@ -10,15 +10,20 @@
 //! | a statement runs (its caller went away, or ran out of time) | the statement is cancelled, the connection closed |
 //! | a transaction is open | the connection is closed, which rolls it back |
 //! | an error said that the server is lost or no longer the primary | the connection is closed |
+//! | the server said nothing for longer than any statement may take | the connection is closed, and all idle ones with it |
+//!
+//! The last one is a network that forgot the connections without telling anybody: the server's own
+//! timeouts do not reach us there. A connection that was idle for a while has to answer before it is lent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{
-    ClientWrapper, Connect, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
+    ClientWrapper, Connect, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_postgres::{CancelToken, Client, Error};
@@ -35,6 +40,14 @@ const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(10);
 /// ends by its timeout.
 const CANCELLATIONS: usize = 64;
 
+/// How much longer than `database.statement_timeout` an exchange may take: the server ends a statement by itself, and its
+/// answer needs a moment.
+const GRACE: Duration = Duration::from_secs(2);
+/// Idle for longer, a connection is asked whether it lives before it is lent.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
+/// How long it may take to say so.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+
 /// Lends sessions.
 pub(super) struct Lender {
     pool: Pool,
@@ -43,6 +56,8 @@ pub(super) struct Lender {
 }
 
 struct Shared {
+    distrust: Arc<Distrust>,
+    patience: Duration,
     metrics: Metrics,
     cancellations: mpsc::Sender<Cancellation>,
 }
@@ -72,7 +87,13 @@ impl Lender {
             Opener(connector.clone()),
             ManagerConfig { recycling_method: RecyclingMethod::Fast },
         );
+        let distrust = Arc::new(Distrust::default());
+        let judge = Arc::clone(&distrust);
         let pool = Pool::builder(manager)
+            .pre_recycle(Hook::async_fn(move |client: &mut ClientWrapper, metrics| {
+                let (judge, last_used) = (Arc::clone(&judge), metrics.last_used());
+                Box::pin(async move { judge.judge(client, last_used).await })
+            }))
             .max_size(settings.pool_size)
             .wait_timeout(Some(settings.pool_wait))
             .create_timeout(Some(settings.connect_timeout))
@@ -83,7 +104,8 @@ impl Lender {
             .map_err(|error| StoreError::Internal(format!("the pool can't be built: {error}")))?;
         let (cancellations, queue) = mpsc::channel(CANCELLATIONS);
         let canceller = tokio::spawn(cancel(queue, connector, settings.connect_timeout));
-        Ok(Self { pool, shared: Arc::new(Shared { metrics, cancellations }), canceller })
+        let patience = settings.statement_timeout.saturating_add(GRACE);
+        Ok(Self { pool, shared: Arc::new(Shared { distrust, patience, metrics, cancellations }), canceller })
     }
 
     /// A session, once a connection is free.
@@ -99,6 +121,38 @@ impl Lender {
             spoiled: AtomicBool::new(false),
             shared: self.shared.clone(),
         })
+    }
+}
+
+/// The moment before which connections count as lost.
+#[derive(Default)]
+struct Distrust(Mutex<Option<Instant>>);
+
+impl Distrust {
+    /// What waits in the pool went the same way as one that no longer answers.
+    fn all_idle(&self) {
+        *self.0.lock() = Some(Instant::now());
+    }
+
+    fn covers(&self, last_used: Duration) -> bool {
+        self.0.lock().is_some_and(|before| before.elapsed() < last_used)
+    }
+
+    /// Whether a connection may be lent again that was lent last so long ago.
+    async fn judge(&self, client: &ClientWrapper, last_used: Duration) -> Result<(), HookError> {
+        if self.covers(last_used) {
+            return Err(HookError::message("lost with another one"));
+        }
+        if last_used < TRUSTED_FOR {
+            return Ok(());
+        }
+        match tokio::time::timeout(SIGN_OF_LIFE, client.simple_query("")).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => {
+                self.all_idle();
+                Err(HookError::message("no sign of life"))
+            }
+        }
     }
 }
 
@@ -155,12 +209,17 @@ impl Session {
         &self.shared.metrics
     }
 
-    /// Runs one exchange with the server. When the future is dropped before its end, the session knows.
-    pub(super) async fn exchange<T>(&self, exchange: impl Future<Output = T>) -> T {
+    /// Runs one exchange with the server. When the future is dropped before its end, the session knows. One that takes
+    /// longer than any statement may is given up: nobody is there any more.
+    pub(super) async fn exchange<T>(&self, exchange: impl Future<Output = T>) -> Result<T, Fault> {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        let outcome = exchange.await;
+        let outcome = tokio::time::timeout(self.shared.patience, exchange).await;
         self.under_way.fetch_sub(1, Ordering::Relaxed);
-        outcome
+        outcome.map_err(|_| {
+            self.spoil();
+            self.shared.distrust.all_idle();
+            StoreError::Unavailable(format!("no answer within {:?}", self.shared.patience)).into()
+        })
     }
 
     /// Notes that a transaction was opened or closed.

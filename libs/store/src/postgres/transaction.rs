@@ -81,7 +81,7 @@ impl Session {
         let mut prepared = Vec::with_capacity(steps.len());
         for (statement, _) in steps {
             // All of them first: a preparation between two steps would let the later ones overtake.
-            match self.exchange(client.prepare_cached(statement.sql)).await {
+            match self.exchange(client.prepare_cached(statement.sql)).await? {
                 Ok(ready) => prepared.push(ready),
                 Err(error) => return Err(self.judge(statement.name, &error).await),
             }
@@ -111,7 +111,7 @@ impl Session {
         if frame.begins() {
             self.set_in_transaction(true);
         }
-        let outcomes = self.exchange(in_order(sent)).await;
+        let outcomes = self.exchange(in_order(sent)).await?;
         if frame.commits() {
             self.set_in_transaction(false);
         }
@@ -161,8 +161,8 @@ impl Session {
     async fn rollback(&self) {
         let Ok(client) = self.client() else { return };
         match self.exchange(client.batch_execute("ROLLBACK")).await {
-            Ok(()) => self.set_in_transaction(false),
-            Err(_) => self.spoil(),
+            Ok(Ok(())) => self.set_in_transaction(false),
+            Ok(Err(_)) | Err(_) => self.spoil(),
         }
     }
 }
