@@ -1,0 +1,182 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::cluster::Role;
+
+/// A self-hosted realtime backend: rooms and direct messages for people, each event once and in order.
+///
+/// Without a command: every role in one process, on the PostgreSQL of `--database-url`.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Cli {
+    /// What every command takes.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Configuration file (TOML); otherwise the one that SWITCHBOARD_CONFIG names.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// PostgreSQL: postgres://user:password@host/database; the key `database.url`.
+    #[arg(long, value_name = "URL", global = true, hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// Check the configuration and stop.
+    #[arg(long, global = true)]
+    pub check_config: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// A real cluster on this machine: PostgreSQL, api, gateway and worker processes; ctrl-c stops all of it.
+    Cluster(ClusterArgs),
+    /// Brings the database up to this release.
+    Migrate {
+        /// Begins a new log epoch: after a restore, so that clients do not take old numbers for new ones.
+        #[arg(long)]
+        new_log_epoch: bool,
+    },
+    /// People.
+    #[command(subcommand)]
+    User(UserCommand),
+    /// Signing keys.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// The nodes that run, as the database knows them.
+    Nodes,
+    /// Looks for what is wrong with database, listener, clocks and keys, and says what to do.
+    Doctor,
+    /// One node of a role, as `cluster` starts it.
+    #[command(hide = true)]
+    Node {
+        /// Which role.
+        role: Role,
+        /// Drains and ends when standard input ends.
+        #[arg(long)]
+        tethered: bool,
+    },
+}
+
+/// A cluster, or something done to the one that runs.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ClusterArgs {
+    /// Something to do to the running cluster.
+    #[command(subcommand)]
+    pub action: Option<ClusterAction>,
+    /// Api nodes.
+    #[arg(long, default_value_t = 2)]
+    pub api: usize,
+    /// Gateway nodes.
+    #[arg(long, default_value_t = 2)]
+    pub gateway: usize,
+    /// Worker nodes.
+    #[arg(long, default_value_t = 2)]
+    pub worker: usize,
+    /// The first port: nodes take two each, in order; free ones otherwise.
+    #[arg(long, value_name = "PORT")]
+    pub port_base: Option<u16>,
+    /// Where database, keys and logs are kept.
+    #[arg(long, value_name = "DIR", default_value = ".switchboard/cluster")]
+    pub data_dir: PathBuf,
+    /// One JSON object with every URL on the first line of standard output, once all nodes are ready.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Something to do to the running cluster.
+#[derive(Debug, Subcommand)]
+pub enum ClusterAction {
+    /// Kills a node with SIGKILL; it stays down.
+    Kill(NodeName),
+    /// Starts a node again at its addresses, draining it first if it runs.
+    Restart(NodeName),
+    /// Adds a node.
+    Add {
+        /// Of which role.
+        role: Role,
+        /// The data directory of the cluster.
+        #[arg(long, value_name = "DIR", default_value = ".switchboard/cluster")]
+        data_dir: PathBuf,
+    },
+}
+
+/// A node of a running cluster.
+#[derive(Debug, Args)]
+pub struct NodeName {
+    /// Its name, such as gateway-1; or postgres.
+    pub node: String,
+    /// The data directory of the cluster.
+    #[arg(long, value_name = "DIR", default_value = ".switchboard/cluster")]
+    pub data_dir: PathBuf,
+}
+
+/// People.
+#[derive(Debug, Subcommand)]
+pub enum UserCommand {
+    /// Adds a person; works also while registration is closed.
+    Add {
+        /// The unique handle.
+        handle: String,
+        /// The name that people read; the handle otherwise.
+        #[arg(long)]
+        display_name: Option<String>,
+        /// May use /v1/admin.
+        #[arg(long)]
+        admin: bool,
+        /// Reads the password from the first line of standard input; otherwise one is made and shown once.
+        #[arg(long)]
+        password_stdin: bool,
+    },
+}
+
+/// Signing keys.
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// The keys of `secrets.signing_key_dir`.
+    List,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_the_documents_show_is_taken() {
+        for line in [
+            "switchboard",
+            "switchboard --database-url postgres://localhost/switchboard",
+            "switchboard cluster --port-base 7100",
+            "switchboard cluster --api 1 --gateway 1 --worker 1 --data-dir d --json",
+            "switchboard cluster kill gateway-2 --data-dir d",
+            "switchboard cluster restart postgres",
+            "switchboard cluster add gateway",
+            "switchboard migrate --new-log-epoch",
+            "switchboard user add alex --admin --password-stdin",
+            "switchboard keys list",
+            "switchboard nodes --database-url postgres://localhost/switchboard",
+            "switchboard doctor --config c.toml",
+            "switchboard node api --tethered",
+        ] {
+            if let Err(error) = Cli::try_parse_from(line.split(' ')) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `switchboard cluster`: a real cluster on this machine.
+//!
+//! A private PostgreSQL, or one that is given, and api, gateway and worker processes of this very executable.
+//! `plan` names nodes and gives them addresses, `member` is the process of one, `supervisor` looks after all
+//! of them, `control` takes orders from other terminals, `home` is the directory in which it all lies.
+//!
+//! What happens when this process dies: nodes notice that their standard input ended, drain and stop;
+//! PostgreSQL is stopped by the kernel's parent-death signal. What was left lying about is put in order at the next
+//! start.
+
+mod control;
+mod database;
+mod error;
+mod home;
+mod member;
+mod plan;
+mod readiness;
+mod report;
+mod supervisor;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use error::ClusterError;
+pub use plan::Role;
+use store::postgres::DatabaseSettings;
+
+use control::{Control, Request};
+use database::Database;
+use error::Context;
+use home::Home;
+use member::Launcher;
+use plan::Plan;
+use supervisor::Supervisor;
+
+use crate::signals::Signals;
+
+/// How the cluster tells what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// One JSON object on the first line of standard output.
+    Json,
+}
+
+/// What a cluster is to be.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How many nodes of each role.
+    pub counts: [(Role, usize); Role::ALL.len()],
+    /// The first port; free ones otherwise.
+    pub port_base: Option<u16>,
+    /// Where everything is kept.
+    pub data_dir: PathBuf,
+    /// What is printed.
+    pub output: Output,
+    /// A database that is there already, with how patient we are with it.
+    pub database: DatabaseSettings,
+    /// `shutdown.deadline` of the nodes.
+    pub shutdown_deadline: Duration,
+    /// A configuration file that every node reads.
+    pub config: Option<PathBuf>,
+    /// The executable that has the hidden subcommand `node`.
+    pub program: PathBuf,
+}
+
+/// Runs a cluster from its start until a signal has stopped the last of it.
+///
+/// # Errors
+///
+/// Each [`ClusterError`] says what to do about it.
+pub async fn run(options: Options) -> Result<(), ClusterError> {
+    let mut signals = Signals::listen().context(|| "can't listen for signals".to_owned())?;
+    let home = Home::take(&options.data_dir)?;
+    let database = tokio::select! {
+        // What was begun is ended when it is dropped.
+        _ = signals.next() => return Err(ClusterError::Interrupted),
+        database = database(&options, &home) => database?,
+    };
+    let settings = DatabaseSettings { url: database.url().to_owned(), ..options.database.clone() };
+    if let Err(error) = store::postgres::migrate(&settings).await {
+        database.stop().await?;
+        return Err(error.into());
+    }
+    let told = told(&home, &database);
+    let launcher = Launcher::new(options.program.clone(), options.config.as_deref(), told);
+    let plan = Plan::new(options.port_base);
+    let mut supervisor = Supervisor::new(home, database, plan, launcher, options.shutdown_deadline);
+    let outcome = started(&mut supervisor, &options, &mut signals).await;
+    let stopped = supervisor.stop(&mut signals).await;
+    outcome.and(stopped)
+}
+
+/// Starts the nodes and serves until told to stop.
+async fn started(
+    supervisor: &mut Supervisor,
+    options: &Options,
+    signals: &mut Signals,
+) -> Result<(), ClusterError> {
+    supervisor.start(options.counts, signals).await?;
+    let (control, mut requests) = Control::open(supervisor.dir())?;
+    let told = match options.output {
+        Output::Json => supervisor.json(),
+        Output::Text => supervisor.text(),
+    };
+    let mut out = std::io::stdout().lock();
+    let written = writeln!(out, "{told}").and_then(|()| out.flush());
+    drop(out);
+    written.context(|| "can't write to standard output".to_owned())?;
+    tokio::select! {
+        () = control.run() => {}
+        () = supervisor.serve(&mut requests, signals) => {}
+    }
+    Ok(())
+}
+
+async fn database(options: &Options, home: &Home) -> Result<Database, ClusterError> {
+    if !options.database.url.is_empty() {
+        return Ok(Database::given(options.database.url.clone()));
+    }
+    report::say("starting PostgreSQL");
+    let nodes = options.counts.iter().map(|(_, count)| count).sum();
+    Database::private(&home.postgres(), nodes).await
+}
+
+/// What every node is told.
+fn told(home: &Home, database: &Database) -> Vec<(&'static str, String)> {
+    vec![
+        ("cluster.mode", "multi".to_owned()),
+        ("database.url", database.url().to_owned()),
+        ("secrets.signing_key_dir", home.keys().display().to_string()),
+        ("auth.registration", "open".to_owned()),
+    ]
+}
+
+/// Kills a node of the cluster that runs on `data_dir`; it stays down.
+///
+/// # Errors
+///
+/// No cluster runs there, or it refuses.
+pub async fn kill(data_dir: &Path, node: &str) -> Result<String, ClusterError> {
+    control::ask(data_dir, &Request::Kill(node.to_owned())).await
+}
+
+/// Starts a node of the cluster that runs on `data_dir` again, at the same addresses.
+///
+/// # Errors
+///
+/// As [`kill`], and when it does not become ready.
+pub async fn restart(data_dir: &Path, node: &str) -> Result<String, ClusterError> {
+    control::ask(data_dir, &Request::Restart(node.to_owned())).await
+}
+
+/// Adds a node to the cluster that runs on `data_dir`.
+///
+/// # Errors
+///
+/// As [`restart`].
+pub async fn add(data_dir: &Path, role: Role) -> Result<String, ClusterError> {
+    control::ask(data_dir, &Request::Add(role)).await
+}

@@ -1,0 +1,99 @@
+//! What the commands do.
+
+mod all;
+mod doctor;
+mod keys;
+mod local_cluster;
+mod migrate;
+mod nodes;
+mod one_node;
+mod user;
+
+use std::future::Future;
+use std::process::ExitCode;
+
+use node::{RoleName, Settings};
+use process::settings::{Loaded, Loader};
+
+use crate::cli::{Cli, Command, Common, KeysCommand, UserCommand};
+
+/// Why a command failed, in words for whoever ran it.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs a command line to its exit code: 0 done, 1 failed, 2 bad configuration.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    let settings = match load(&cli.common) {
+        Ok(loaded) => loaded.settings,
+        Err(code) => return code,
+    };
+    if cli.common.check_config {
+        println!("the configuration is good");
+        return ExitCode::SUCCESS;
+    }
+    match cli.command {
+        None => all::run(settings),
+        Some(Command::Node { role, tethered }) => one_node::run(&settings, role, tethered),
+        Some(Command::Cluster(arguments)) => {
+            finish(local_cluster::run(arguments, cli.common.config, settings))
+        }
+        Some(Command::Migrate { new_log_epoch }) => finish(migrate::run(settings, new_log_epoch)),
+        Some(Command::User(UserCommand::Add { handle, display_name, admin, password_stdin })) => {
+            finish(user::add(settings, user::NewUser { handle, display_name, admin }, password_stdin))
+        }
+        Some(Command::Keys(KeysCommand::List)) => finish(keys::list(settings)),
+        Some(Command::Nodes) => finish(nodes::run(settings)),
+        Some(Command::Doctor) => finish(doctor::run(settings)),
+    }
+}
+
+fn load(common: &Common) -> Result<Loaded<Settings>, ExitCode> {
+    let loader = Loader::of_process().file(common.config.as_deref());
+    let loader = match &common.database_url {
+        Some(url) => loader.flag("database.url", url),
+        None => loader,
+    };
+    node::app::checked(loader.load::<Settings>())
+}
+
+/// Runs a command that ends by itself.
+fn finish(command: impl Future<Output = Result<(), Failure>>) -> ExitCode {
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::from)
+        .and_then(|runtime| runtime.block_on(command));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("switchboard: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Commands that need a database say how to give one.
+fn require_database(settings: &Settings) -> Result<(), Failure> {
+    if settings.database.url.is_empty() {
+        return Err("there is no database: give --database-url postgres://user:password@host/database, \
+                    or the key database.url"
+            .into());
+    }
+    Ok(())
+}
+
+/// The store, for a command that serves nobody.
+async fn store(settings: &Settings) -> Result<std::sync::Arc<dyn store::Store>, Failure> {
+    require_database(settings)?;
+    let registry = prometheus::Registry::new();
+    Ok(std::sync::Arc::new(store::postgres::Postgres::connect(&settings.database, &registry).await?))
+}
+
+/// The role by its name on the command line.
+const fn role_name(role: crate::cluster::Role) -> RoleName {
+    match role {
+        crate::cluster::Role::Api => RoleName::Api,
+        crate::cluster::Role::Gateway => RoleName::Gateway,
+        crate::cluster::Role::Worker => RoleName::Worker,
+    }
+}

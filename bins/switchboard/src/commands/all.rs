@@ -1,0 +1,68 @@
+//! Every role in one process.
+
+use std::process::ExitCode;
+
+use domain::NodeId;
+use node::{App, BuildError, ClusterMode, Faces, Node, RoleName, Settings};
+use process::http::{ServeSettings, Server};
+
+const NO_DATABASE: &str = "\
+switchboard: there is no database. The embedded one comes with a later release; until then
+
+  switchboard cluster                                      brings up a cluster with a PostgreSQL of its own
+  switchboard --database-url postgres://user:password@host/database
+                                                           uses one that you have";
+
+/// Migrates the database, serves everything on `http.listen`, and prints where.
+pub(super) fn run(mut settings: Settings) -> ExitCode {
+    if settings.database.url.is_empty() {
+        eprintln!("{NO_DATABASE}");
+        return ExitCode::from(2);
+    }
+    // One process: nobody to notify, nobody to hear.
+    settings.cluster.mode = ClusterMode::Single;
+    node::app::main(&settings, RoleName::All, build, std::future::pending::<()>())
+}
+
+async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
+    for applied in store::postgres::migrate(&settings.database).await? {
+        tracing::info!(version = applied.version, name = applied.name, "migrated");
+    }
+    let listener = node::bind(settings.http.listen).await?;
+    let admin = node::bind(settings.admin.listen).await?;
+    let listen = |error| BuildError::Listen(settings.http.listen.to_string(), error);
+    let address = listener.local_addr().map_err(listen)?;
+    let info = node::describe(settings, RoleName::All, id, &address.to_string());
+    let node = Node::build(settings, info).await?;
+    let faces = Faces::build(&node, settings).await?;
+    let routes =
+        api::api(&node, &faces, settings)?.merge(gateway::gateway(&node, &faces, settings)?.router());
+    worker::install(&node, settings)?;
+    let serve = ServeSettings {
+        header_read_timeout: settings.http.header_read_timeout,
+        peer_timeout: settings.http.peer_timeout,
+        max_connections: settings.http.max_connections.saturating_add(settings.gateway.max_connections),
+    };
+    let server = Server::new("http", listener, routes, serve);
+    node.serve_http("http listener", server, settings.shutdown.deadline);
+    node.serve_admin(admin);
+    node.drain_connections(settings.shutdown.spread);
+    println!("{}", greeting(settings, &address.to_string()));
+    Ok(App::new(node, vec![("HTTP, event streams and WebSockets", address)]))
+}
+
+fn greeting(settings: &Settings, address: &str) -> String {
+    let people = match settings.auth.registration {
+        auth::RegistrationMode::Open => "Registration is open.".to_owned(),
+        auth::RegistrationMode::Closed => {
+            "Registration is closed. Add people with: switchboard user add alex --database-url ...".to_owned()
+        }
+    };
+    let conversation =
+        crate::conversation::text(&format!("http://{address}"), &format!("ws://{address}/v1/gateway"));
+    format!(
+        "Switchboard serves http://{address} (OpenAPI at /v1/openapi.json, WebSockets at /v1/gateway).\n\
+         Health and metrics: http://{}\n{people}\n\n{conversation}",
+        settings.admin.listen
+    )
+}

@@ -1,0 +1,13 @@
+//! The worker role: work that nobody waits for.
+//!
+//! Here is [`retention`], which removes what is spent. Every worker does all of it, without a leader: what one does
+//! is claimed in the statement that does it, so any number may run, die and come back.
+//!
+//! What never lives here: a listener for clients, SQL, a decision kept in memory alone, work without a
+//! bound on how much of it is done at once.
+
+pub mod retention;
+mod role;
+
+pub use retention::{Retention, RetentionMetrics};
+pub use role::{build, install};

@@ -1,0 +1,196 @@
+//! Removes what is spent: tickets, full rate buckets, silent nodes, ended sign-ins, old keys, old events.
+//!
+//! A *round* works in small batches, each a commit, until a batch comes back short. Every worker does rounds of its
+//! own, no leader: rows that another worker is at are skipped, and a row that went is gone for
+//! all. So a worker may die anywhere, and two may do the same.
+//!
+//! | failure | then |
+//! |---|---|
+//! | a batch fails | that part of the round ends, the others go on; logged once per outage, counted, tried again at the next round |
+//! | the worker is told to stop | the batch at hand ends, no other begins |
+//! | more comes in than a round removes | after each batch a pause as long as it took: others get their turn at the database |
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::Invalid;
+use node::RetentionSettings;
+use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry};
+use store::StoreError;
+use store::retention::{EventLimits, Reaped};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+/// Counters of retention.
+#[derive(Debug, Clone)]
+pub struct RetentionMetrics {
+    removed: IntCounterVec,
+    errors: IntCounterVec,
+    seconds: Histogram,
+}
+
+impl RetentionMetrics {
+    /// Registers them.
+    ///
+    /// # Errors
+    ///
+    /// When they are registered already.
+    pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let removed = Opts::new("switchboard_retention_removed_total", "Rows that are no longer kept.");
+        let errors = Opts::new("switchboard_retention_errors_total", "Batches that failed.");
+        let seconds = HistogramOpts::new("switchboard_retention_seconds", "How long rounds took.");
+        let metrics = Self {
+            removed: IntCounterVec::new(removed, &["what"])?,
+            errors: IntCounterVec::new(errors, &["part"])?,
+            seconds: Histogram::with_opts(seconds.buckets(vec![0.01, 0.1, 1.0, 10.0, 60.0, 600.0]))?,
+        };
+        registry.register(Box::new(metrics.removed.clone()))?;
+        registry.register(Box::new(metrics.errors.clone()))?;
+        registry.register(Box::new(metrics.seconds.clone()))?;
+        Ok(metrics)
+    }
+
+    fn removed(&self, what: &str, rows: u64) {
+        // Also when there were none: a counter that is there from the start can be watched.
+        self.removed.with_label_values(&[what]).inc_by(rows);
+    }
+
+    fn reaped(&self, reaped: &Reaped) {
+        let Reaped { tickets, buckets, nodes, sessions, keys } = *reaped;
+        self.removed("tickets", tickets);
+        self.removed("rate_buckets", buckets);
+        self.removed("nodes", nodes);
+        self.removed("sessions", sessions);
+        self.removed("idempotency_keys", keys);
+    }
+}
+
+/// Checks what the types of the settings alone do not. `access_ttl` is `auth.access_ttl`.
+///
+/// # Errors
+///
+/// The first key whose value can't work.
+pub fn check(settings: &RetentionSettings, access_ttl: Duration) -> Result<(), Invalid> {
+    let refuse = |key, given: Duration, allowed: String| {
+        Err(Invalid::described(key, domain::duration::display(given), allowed))
+    };
+    let RetentionSettings { interval, batch, nodes_after, sessions_after, .. } = *settings;
+    if !(Duration::from_secs(1)..=Duration::from_hours(24)).contains(&interval) {
+        return refuse("retention.interval", interval, "1s to 1d".into());
+    }
+    if !(1..=10_000).contains(&batch) {
+        return Err(Invalid::new("retention.batch", &batch.to_string(), "1 to 10000"));
+    }
+    if nodes_after < Duration::from_secs(15) {
+        return refuse("retention.nodes_after", nodes_after, "15s or more".into());
+    }
+    if sessions_after <= access_ttl {
+        let allowed = format!("more than auth.access_ttl ({})", domain::duration::display(access_ttl));
+        return refuse("retention.sessions_after", sessions_after, allowed);
+    }
+    Ok(())
+}
+
+/// How much of the log is kept; none when all of it is.
+fn event_limits(settings: &RetentionSettings) -> Option<EventLimits> {
+    let (max_age, max_per_stream) = (settings.events_max_age, settings.events_max_per_stream);
+    (!max_age.is_zero() || max_per_stream > 0).then_some(EventLimits { max_age, max_per_stream })
+}
+
+/// What retention is done to.
+pub type Target = Arc<dyn store::Retention + Send + Sync>;
+
+/// The loop of one worker.
+pub struct Retention {
+    store: Target,
+    settings: RetentionSettings,
+    metrics: RetentionMetrics,
+    failing: bool,
+}
+
+impl Retention {
+    /// The loop, to be run under supervision.
+    #[must_use]
+    pub const fn new(store: Target, settings: RetentionSettings, metrics: RetentionMetrics) -> Self {
+        Self { store, settings, metrics, failing: false }
+    }
+
+    /// Does rounds until told to stop.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let interval = self.settings.interval;
+        // Workers that are started together do not work together.
+        let mut pause = rand::random_range(Duration::ZERO..=interval);
+        while stop.run_until_cancelled(sleep(pause)).await.is_some() {
+            self.round(&stop).await;
+            pause = rand::random_range(interval * 9 / 10..=interval * 11 / 10);
+        }
+    }
+
+    /// One round.
+    async fn round(&mut self, stop: &CancellationToken) {
+        let began = Instant::now();
+        let reaped = self.reap(stop).await;
+        let trimmed = match event_limits(&self.settings) {
+            Some(limits) => self.trim(limits, stop).await,
+            None => Ok(()),
+        };
+        self.metrics.seconds.observe(began.elapsed().as_secs_f64());
+        self.told(&[("reap", reaped), ("trim_events", trimmed)]);
+    }
+
+    async fn reap(&self, stop: &CancellationToken) -> Result<(), StoreError> {
+        let RetentionSettings { nodes_after, sessions_after, batch, .. } = self.settings;
+        while !stop.is_cancelled() {
+            let began = Instant::now();
+            let reaped = self.store.reap(nodes_after, sessions_after, batch).await?;
+            self.metrics.reaped(&reaped);
+            let Reaped { tickets, buckets, nodes, sessions, keys } = reaped;
+            if [tickets, buckets, nodes, sessions, keys].iter().all(|&rows| rows < u64::from(batch)) {
+                break;
+            }
+            rest(stop, began).await;
+        }
+        Ok(())
+    }
+
+    async fn trim(&self, limits: EventLimits, stop: &CancellationToken) -> Result<(), StoreError> {
+        while !stop.is_cancelled() {
+            let began = Instant::now();
+            let events = self.store.trim_events(limits, self.settings.batch).await?;
+            self.metrics.removed("events", events);
+            if events == 0 {
+                break;
+            }
+            rest(stop, began).await;
+        }
+        Ok(())
+    }
+
+    /// Logs the first failure of an outage, and its end.
+    fn told(&mut self, parts: &[(&str, Result<(), StoreError>)]) {
+        let mut failing = false;
+        for (part, outcome) in parts {
+            if let Err(error) = outcome {
+                failing = true;
+                self.metrics.errors.with_label_values(&[part]).inc();
+                if self.failing {
+                    tracing::debug!(part, %error, "retention fails still");
+                } else {
+                    tracing::warn!(part, %error, "retention failed, the next round tries again");
+                }
+            }
+        }
+        if self.failing && !failing {
+            tracing::info!("retention works again");
+        }
+        self.failing = failing;
+    }
+}
+
+/// Rests after a batch as long as it took.
+async fn rest(stop: &CancellationToken, began: Instant) {
+    stop.run_until_cancelled(sleep(began.elapsed())).await;
+}
+
+#[cfg(test)]
+mod tests;
