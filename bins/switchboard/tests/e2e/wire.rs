@@ -1,0 +1,226 @@
+//! One connection, watched frame by frame.
+
+use client::socket::{Outgoing, Raw};
+use client::{Credential, Socket, SocketError};
+use domain::{DeviceId, RoomId};
+use protocol::frame::{Cursors, Event, Hello, Identify, Ready, Resume, Send, Slot};
+use protocol::{ClientFrame, Encoding, ServerFrame};
+use serde_json::Value;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::world::PATIENCE;
+
+/// A connection that was let in. Whatever does not come within [`PATIENCE`] fails the test.
+pub(crate) struct Wire {
+    pub(crate) socket: Socket,
+    pub(crate) hello: Hello,
+    ready: Option<Ready>,
+    /// Frames that came while something else was waited for, to show when a test fails.
+    passed: Vec<ServerFrame>,
+}
+
+impl Wire {
+    /// Connects and waits for `hello`.
+    pub(crate) async fn open(
+        url: &str,
+        credential: &Credential,
+        encoding: Encoding,
+    ) -> Result<Self, SocketError> {
+        let mut socket = Socket::connect(url, credential, encoding).await?;
+        match timeout(PATIENCE, socket.receive()).await.expect("hello")? {
+            ServerFrame::Hello(hello) => Ok(Self { socket, hello, ready: None, passed: Vec::new() }),
+            other => panic!("the first frame is {other:?}"),
+        }
+    }
+
+    /// Identifies without cursors and waits for `ready`.
+    pub(crate) async fn identify(&mut self, device: DeviceId) {
+        self.identify_from(device, Cursors::default(), None).await;
+    }
+
+    /// Identifies with cursors and waits for `ready`.
+    pub(crate) async fn identify_from(
+        &mut self,
+        device: DeviceId,
+        cursors: Cursors,
+        log_epoch: Option<Uuid>,
+    ) {
+        let slot = Slot::Device(device.0);
+        self.say(&ClientFrame::Identify(Identify { slot, cursors, log_epoch })).await;
+        self.until_ready().await;
+    }
+
+    /// Resumes and waits for `ready`.
+    pub(crate) async fn resume(&mut self, session_id: Uuid, cursors: Cursors) {
+        self.say(&ClientFrame::Resume(Resume { session_id, cursors, log_epoch: None })).await;
+        self.until_ready().await;
+    }
+
+    async fn until_ready(&mut self) {
+        match self.next().await {
+            ServerFrame::Ready(ready) => self.ready = Some(*ready),
+            other => panic!("instead of ready came {other:?}"),
+        }
+    }
+
+    /// What `ready` said.
+    pub(crate) fn ready(&self) -> &Ready {
+        self.ready.as_ref().expect("it has identified")
+    }
+
+    /// Waits for `live`; gives what came before it.
+    pub(crate) async fn until_live(&mut self) -> Vec<ServerFrame> {
+        let mut before = Vec::new();
+        loop {
+            match self.next().await {
+                ServerFrame::Live => return before,
+                frame => before.push(frame),
+            }
+        }
+    }
+
+    /// Sends a frame.
+    pub(crate) async fn say(&self, frame: &ClientFrame) {
+        self.socket.send(frame).await.expect("an open connection");
+    }
+
+    /// Sends text as it is.
+    pub(crate) async fn say_text(&self, text: impl Into<String>) {
+        self.socket.send_raw(Raw::Text(text.into())).await.expect("an open connection");
+    }
+
+    /// Sends a message without waiting for the answer.
+    pub(crate) async fn send(&self, room: RoomId, body: &str, nonce: &str) {
+        self.say(&message(room, body, nonce)).await;
+    }
+
+    /// The next frame.
+    pub(crate) async fn next(&mut self) -> ServerFrame {
+        let frame = self.received().await;
+        frame.unwrap_or_else(|end| panic!("the connection is over: {end}\nit had {:#?}", self.passed))
+    }
+
+    async fn received(&mut self) -> Result<ServerFrame, SocketError> {
+        match timeout(PATIENCE, self.socket.receive()).await {
+            Ok(received) => {
+                if let Ok(frame) = &received {
+                    self.passed.push(frame.clone());
+                    if self.passed.len() > 64 {
+                        self.passed.drain(..32);
+                    }
+                }
+                received
+            }
+            Err(_) => panic!("nothing comes; before came {:#?}", self.passed),
+        }
+    }
+
+    /// The first frame that this finds something in; what comes before is passed over.
+    pub(crate) async fn find<T>(&mut self, wanted: impl Fn(&ServerFrame) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = wanted(&self.next().await) {
+                return found;
+            }
+        }
+    }
+
+    /// The next event; other frames are passed over.
+    pub(crate) async fn event(&mut self) -> Event {
+        self.find(|frame| match frame {
+            ServerFrame::Event(event) => Some(event.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// The next event of this kind.
+    pub(crate) async fn event_of(&mut self, kind: &str) -> Event {
+        self.find(|frame| match frame {
+            ServerFrame::Event(event) if event.kind == kind => Some(event.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// The next event of a kind, which must be the very next event.
+    pub(crate) async fn next_event_is(&mut self, kind: &str) -> Event {
+        let event = self.event().await;
+        assert_eq!(event.kind, kind, "{event:?}");
+        event
+    }
+
+    /// Waits for an event of this kind; gives the frames before it.
+    pub(crate) async fn until_event(&mut self, kind: &str) -> Vec<ServerFrame> {
+        let mut before = Vec::new();
+        loop {
+            match self.next().await {
+                ServerFrame::Event(event) if event.kind == kind => return before,
+                frame => before.push(frame),
+            }
+        }
+    }
+
+    /// The code of the next `error`.
+    pub(crate) async fn error(&mut self) -> String {
+        self.find(|frame| match frame {
+            ServerFrame::Error(error) => Some(error.code.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Waits for the close and gives its code; frames before it are passed over.
+    pub(crate) async fn closed(&mut self) -> u16 {
+        loop {
+            match self.received().await {
+                Ok(_) => {}
+                Err(SocketError::Closed { code: Some(code), .. }) => return code,
+                Err(other) => panic!("instead of a close: {other}"),
+            }
+        }
+    }
+
+    /// Proves that the connection lives: everything sent to it before has come when this returns, and is given back.
+    pub(crate) async fn ping(&mut self) -> Vec<ServerFrame> {
+        self.say(&ClientFrame::Ping).await;
+        let mut before = Vec::new();
+        loop {
+            match self.next().await {
+                ServerFrame::Pong => return before,
+                frame => before.push(frame),
+            }
+        }
+    }
+
+    /// The cursors after everything that `ready` named.
+    pub(crate) fn cursors(&self) -> Cursors {
+        Cursors::try_from(self.ready().streams.clone()).expect("names of streams")
+    }
+
+    /// Both halves, the receiving one for a task.
+    pub(crate) fn split(self) -> (Outgoing, client::socket::Incoming) {
+        self.socket.split()
+    }
+}
+
+/// A message of a client.
+pub(crate) fn message(room: RoomId, body: &str, nonce: &str) -> ClientFrame {
+    let (body, nonce) = (body.to_owned(), nonce.to_owned());
+    ClientFrame::Send(Send { room_id: room.0, body, nonce, reply_to: None })
+}
+
+/// The data of an event.
+pub(crate) fn data(event: &Event) -> Value {
+    serde_json::from_str(event.data.get()).expect("data is JSON")
+}
+
+/// The body of a message's event.
+pub(crate) fn body(event: &Event) -> String {
+    data(event)["body"].as_str().unwrap_or_else(|| panic!("no body in {event:?}")).to_owned()
+}
+
+/// The stream of a room.
+pub(crate) fn stream(room: RoomId) -> String {
+    format!("room:{room}")
+}
