@@ -10,6 +10,7 @@
 //! streams in one query, and with them what else a lost notification could have said: sign-ins that
 //! ended and slots that were taken.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,7 +148,7 @@ impl Relay {
         let events = self.store.events_since(&wanted, EVENTS).await?;
         timer.observe_duration();
 
-        let mut loaded: std::collections::HashMap<Uuid, (u64, u64, u32)> = std::collections::HashMap::new();
+        let mut loaded: HashMap<Uuid, (u64, u64, u32)> = HashMap::new();
         for event in &events {
             let (_, last, count) = loaded.entry(event.stream.id).or_insert((event.seq, 0, 0));
             *last = event.seq;
@@ -205,7 +206,7 @@ impl Relay {
             let ids: Vec<Uuid> = part.iter().map(|followed| followed.stream.id).collect();
             let heads = self.store.heads(&ids).await?;
             epoch = Some(heads.log_epoch);
-            let heads: std::collections::HashMap<_, _> = heads.heads.into_iter().collect();
+            let heads: HashMap<_, _> = heads.heads.into_iter().collect();
             for followed in part {
                 match heads.get(&followed.stream.id) {
                     Some(head) if *head < followed.seen => backwards = true,
@@ -235,8 +236,10 @@ impl Relay {
         }
         let held = self.hub.held_devices();
         for part in held.chunks(SWEEP) {
-            for (device, epoch) in self.store.slot_epochs(part).await? {
-                self.hub.fence_device(device, epoch);
+            let epochs: HashMap<_, _> = self.store.slot_epochs(part).await?.into_iter().collect();
+            for device in part {
+                // The slot of a device that was removed is gone with it.
+                self.hub.fence_device(*device, epochs.get(device).copied().unwrap_or(u64::MAX));
             }
         }
         Ok(())

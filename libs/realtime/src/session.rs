@@ -1,9 +1,12 @@
 //! From a sign-in to a connection that follows everything it should.
 //!
 //! ```text
-//!   take the slot -> tell the others -> read state and positions in one snapshot
+//!   take the slot -> tell the others -> be found by what they say -> read state and positions in one snapshot
 //!     -> follow the rooms -> follow the own stream -> is the snapshot still true? -> ready
 //! ```
+//!
+//! A slot that was taken by somebody else, or a sign-in that was ended, before this node would close the
+//! connection for it is found by asking once that is so.
 //!
 //! The own stream is followed last. Whatever changes membership is an event of it, so when this node has
 //! seen no more of it than the snapshot had, no change was missed; else the snapshot is read again.
@@ -16,7 +19,7 @@ use domain::{DeviceId, ErrorCode, LogEpoch, NodeId, SlotSessionId, StreamRef};
 use protocol::frame::{Cursors, Ready, RoomState};
 use protocol::notify::{Id, Kind};
 use protocol::{CloseCode, ServerFrame};
-use store::devices::{Slot, SlotOutcome, TakeSlot};
+use store::devices::{Slot, SlotOutcome, Standing, TakeSlot};
 use store::log::Snapshot;
 use store::{Store, StoreError};
 use tokio::sync::Semaphore;
@@ -165,9 +168,23 @@ impl Sessions {
             self.hub.register(&connection);
             // Whoever gives up from here on (an error, a caller that went away) must not stay in the hub.
             let mut following = Following { hub: &self.hub, connection: Some(Arc::clone(&connection)) };
-            if let Some(greeting) = self.follow(&connection, opening).await? {
-                // The first look of the feed: replays what lags, then says `live`.
-                connection.outbox.lag();
+            let standing = self.store.standing(meta.session, slot.map(|slot| slot.session));
+            let (greeting, standing) =
+                tokio::try_join!(self.follow(&connection, opening), async { Ok(standing.await?) })?;
+            if let Some(mut greeting) = greeting {
+                let ended = match standing {
+                    Standing::Good => None,
+                    Standing::SignedOut => Some(CloseCode::SignInEnded),
+                    Standing::Replaced => Some(CloseCode::DeviceReplaced),
+                };
+                match ended {
+                    // The first look of the feed: replays what lags, then says `live`.
+                    None => connection.outbox.lag(),
+                    Some(code) => {
+                        greeting.clear();
+                        connection.outbox.close(code);
+                    }
+                }
                 following.connection = None;
                 return Ok(Opened { connection, greeting });
             }

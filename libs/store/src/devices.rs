@@ -4,7 +4,7 @@
 //! the holder's node says so to the others, and each node compares its own from time to time.
 
 use async_trait::async_trait;
-use domain::{ConnectionId, Device, DeviceId, DeviceKind, NodeId, SlotSessionId, UserId};
+use domain::{AuthSessionId, ConnectionId, Device, DeviceId, DeviceKind, NodeId, SlotSessionId, UserId};
 
 use crate::error::StoreError;
 
@@ -65,6 +65,17 @@ pub enum SlotOutcome {
     UnknownDevice,
 }
 
+/// Whether a connection that has just begun may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    Good,
+    /// Its sign-in ended, or its person was disabled.
+    SignedOut,
+    /// Its slot is no longer its own: a newer connection took it, or the device is gone.
+    Replaced,
+}
+
 /// Devices and their slots.
 #[async_trait]
 pub trait Devices {
@@ -104,4 +115,12 @@ pub trait Devices {
 
     /// The epochs at which these slots stand. A device that is gone is left out.
     async fn slot_epochs(&self, devices: &[DeviceId]) -> Result<Vec<(DeviceId, u64)>, StoreError>;
+
+    /// How a connection stands that signed in with `sign_in` and holds the slot of `slot`, if it holds one. What a node
+    /// asks once it would hear of a change, so that none falls between sign-in and then.
+    async fn standing(
+        &self,
+        sign_in: AuthSessionId,
+        slot: Option<SlotSessionId>,
+    ) -> Result<Standing, StoreError>;
 }

@@ -6,6 +6,7 @@
 
 mod chaos;
 mod conversation;
+mod devices;
 mod listener;
 mod sse;
 mod wire;

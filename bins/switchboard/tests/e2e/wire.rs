@@ -57,11 +57,20 @@ impl Wire {
         self.until_ready().await;
     }
 
-    async fn until_ready(&mut self) {
-        match self.next().await {
-            ServerFrame::Ready(ready) => self.ready = Some(*ready),
-            other => panic!("instead of ready came {other:?}"),
+    /// Waits for `ready`, unless it came before.
+    pub(crate) async fn until_ready(&mut self) {
+        while self.ready.is_none() {
+            let frame = self.next().await;
+            assert!(
+                matches!(frame, ServerFrame::Ready(_) | ServerFrame::Pong),
+                "instead of ready came {frame:?}"
+            );
         }
+    }
+
+    /// What `ready` said, if it came.
+    pub(crate) fn try_ready(&self) -> Option<&Ready> {
+        self.ready.as_ref()
     }
 
     /// What `ready` said.
@@ -105,6 +114,9 @@ impl Wire {
         match timeout(PATIENCE, self.socket.receive()).await {
             Ok(received) => {
                 if let Ok(frame) = &received {
+                    if let ServerFrame::Ready(ready) = frame {
+                        self.ready = Some(Ready::clone(ready));
+                    }
                     self.passed.push(frame.clone());
                     if self.passed.len() > 64 {
                         self.passed.drain(..32);
@@ -202,6 +214,12 @@ impl Wire {
     pub(crate) fn split(self) -> (Outgoing, client::socket::Incoming) {
         self.socket.split()
     }
+}
+
+/// Takes a device without cursors.
+pub(crate) fn identify(device: DeviceId) -> ClientFrame {
+    let slot = Slot::Device(device.0);
+    ClientFrame::Identify(Identify { slot, cursors: Cursors::default(), log_epoch: None })
 }
 
 /// A message of a client.

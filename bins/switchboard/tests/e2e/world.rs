@@ -22,6 +22,8 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 /// A running cluster.
 pub(crate) struct World {
     pub(crate) cluster: TestCluster,
+    /// The database, past the nodes' proxies.
+    pub(crate) database: String,
 }
 
 impl World {
@@ -33,13 +35,20 @@ impl World {
     /// As [`World::start`], with options changed.
     pub(crate) async fn with(change: impl FnOnce(ClusterOptions) -> ClusterOptions) -> Self {
         let database = TestDatabase::empty().await;
-        Self::on(change(usual(ClusterOptions::on(database)))).await
+        let url = database.url();
+        let options = change(usual(ClusterOptions::on(database)));
+        Self { cluster: TestCluster::start(options).await, database: url }
     }
 
-    /// A cluster of these options, which begin with [`usual`].
-    pub(crate) async fn on(options: ClusterOptions) -> Self {
-        let binary = env!("CARGO_BIN_EXE_switchboard");
-        Self { cluster: TestCluster::start(options.binary_at(binary)).await }
+    /// As [`World::with`], on a database that the test looks after.
+    pub(crate) async fn at(url: String, change: impl FnOnce(ClusterOptions) -> ClusterOptions) -> Self {
+        let options = change(usual(ClusterOptions::at(url.clone())));
+        Self { cluster: TestCluster::start(options).await, database: url }
+    }
+
+    /// Asks the database itself.
+    pub(crate) async fn sql(&self, statement: &str) -> Vec<Vec<Option<String>>> {
+        localpg::query(&self.database, statement).await.expect("an answer of the database")
     }
 
     /// The api node of this number, signed in as nobody.
@@ -144,6 +153,7 @@ impl World {
 /// What all tests want: open registration, cheap passwords, no limit of sign-ins.
 pub(crate) fn usual(options: ClusterOptions) -> ClusterOptions {
     options
+        .binary_at(env!("CARGO_BIN_EXE_switchboard"))
         .nodes(2, 2, 0)
         .setting("auth.registration", "open")
         .setting("auth.rate", "100000")

@@ -1,12 +1,12 @@
 //! Devices and slots: the [`Devices`] of PostgreSQL.
 
 use async_trait::async_trait;
-use domain::{Device, DeviceId, SlotSessionId, UserId};
+use domain::{AuthSessionId, Device, DeviceId, SlotSessionId, UserId};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::devices::{Devices, IdempotencyKey, NewDevice, Slot, SlotOutcome, TakeSlot};
+use crate::devices::{Devices, IdempotencyKey, NewDevice, Slot, SlotOutcome, Standing, TakeSlot};
 use crate::error::{Refusal, StoreError};
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
@@ -25,6 +25,7 @@ statements! {
     RESUME = "devices/resume";
     SLOT_DEVICE = "devices/slot_device";
     SLOT_EPOCHS = "devices/slot_epochs";
+    STANDING = "devices/standing";
 }
 
 #[async_trait]
@@ -100,6 +101,20 @@ impl Devices for Postgres {
             .iter()
             .map(|row| Ok((DeviceId(row.value("device_id")?), row.count("epoch")?)))
             .collect::<Result<_, Fault>>()?)
+    }
+
+    async fn standing(
+        &self,
+        sign_in: AuthSessionId,
+        slot: Option<SlotSessionId>,
+    ) -> Result<Standing, StoreError> {
+        let row = self.row(STANDING, &[&sign_in.0, &slot.map(SlotSessionId::uuid)]).await?;
+        let row = row.ok_or_else(|| StoreError::Internal("no answer about a connection".into()))?;
+        Ok(match (row.value("signed_in")?, row.value("holds_slot")?) {
+            (false, _) => Standing::SignedOut,
+            (true, false) => Standing::Replaced,
+            (true, true) => Standing::Good,
+        })
     }
 }
 

@@ -55,6 +55,7 @@ macro_rules! contract_tests {
                 slots_are_their_owners
                 deleting_fences_the_connection
                 deleting_meets_a_taking
+                a_connection_stands_while_its_sign_in_and_slot_do
             }
             nodes {
                 nodes_beat_and_leave

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use domain::{ConnectionId, DeviceId, NodeId, SlotSessionId, UserId};
+use domain::{AuthSessionId, ConnectionId, DeviceId, NodeId, SlotSessionId, UserId};
 use futures_util::future::join_all;
-use store::devices::{Slot, SlotOutcome, TakeSlot};
+use store::devices::{Slot, SlotOutcome, Standing, TakeSlot};
 use store::{Refusal, StoreError};
 
-use super::people::{new_device, person};
+use super::people::{new_device, person, signed_in};
 use super::{AnyStore, Subject};
 
 fn attempt(user: UserId, device: DeviceId) -> TakeSlot {
@@ -210,4 +210,28 @@ pub(crate) async fn deleting_meets_a_taking(store: Subject) {
             }
         }
     }
+}
+
+pub(crate) async fn a_connection_stands_while_its_sign_in_and_slot_do(store: Subject) {
+    let (alex, device) = owner_and_device(&*store).await;
+    let (one, other) = (signed_in(&*store, alex).await.id, signed_in(&*store, alex).await.id);
+    let stands = async |sign_in, slot| store.standing(sign_in, slot).await.expect("an answer");
+    let first = attempt(alex, device);
+    assert_eq!(stands(one, Some(first.session)).await, Standing::Replaced, "never taken");
+    taken(&*store, &first).await;
+    assert_eq!(stands(one, Some(first.session)).await, Standing::Good);
+    let second = attempt(alex, device);
+    taken(&*store, &second).await;
+    assert_eq!(stands(one, Some(first.session)).await, Standing::Replaced);
+    assert_eq!(stands(other, Some(second.session)).await, Standing::Good);
+
+    store.end_session(alex, one).await.expect("ended");
+    assert_eq!(stands(one, Some(second.session)).await, Standing::SignedOut);
+    assert_eq!(stands(one, None).await, Standing::SignedOut);
+    assert_eq!(stands(AuthSessionId::new(), None).await, Standing::SignedOut);
+    assert_eq!(stands(other, None).await, Standing::Good);
+    store.delete_device(alex, device).await.expect("deleted");
+    assert_eq!(stands(other, Some(second.session)).await, Standing::Replaced);
+    store.set_user_disabled(alex, true).await.expect("disabled");
+    assert_eq!(stands(other, None).await, Standing::SignedOut);
 }
