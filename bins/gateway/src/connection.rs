@@ -15,6 +15,7 @@ mod start;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use domain::ConnectionId;
@@ -23,7 +24,7 @@ use realtime::{Body, Encoded, Feed, Wire};
 
 use crate::credentials::Credentials;
 use crate::gateway::Gateway;
-use crate::websocket::{Connection as Socket, Kinds, Limits, ReadError, closing, frame};
+use crate::websocket::{Connection as Socket, Kinds, Limits, ReadError, Reader, Writer, closing, frame};
 
 /// How a connection ends.
 #[derive(Debug)]
@@ -71,19 +72,18 @@ pub(crate) async fn run(gateway: Arc<Gateway>, socket: Socket, encoding: Encodin
     gateway.parts.realtime.closed(code);
     tracing::debug!(connection = %id, code, ?end, "a connection ended");
     let deadline = gateway.settings.close_timeout;
-    match end {
-        End::Broken => {}
-        _ if writer.is_torn() => {}
-        End::Close(code) => {
-            closing::begin(reader, writer, code.code(), code.reason(), deadline).await;
-        }
-        End::Peer(code) => {
-            closing::answer(reader, writer, code, deadline).await;
-        }
-        End::Unreadable(error) => {
-            closing::refuse(reader, writer, &error, deadline).await;
-        }
+    if !writer.is_torn() {
+        Box::pin(close(reader, writer, end, deadline)).await;
     }
+}
+
+async fn close(reader: Reader, writer: Writer, end: End, deadline: Duration) {
+    match end {
+        End::Broken => return,
+        End::Close(code) => closing::begin(reader, writer, code.code(), code.reason(), deadline).await,
+        End::Peer(code) => closing::answer(reader, writer, code, deadline).await,
+        End::Unreadable(error) => closing::refuse(reader, writer, &error, deadline).await,
+    };
 }
 
 async fn live(
@@ -91,10 +91,12 @@ async fn live(
     id: ConnectionId,
     encoding: Encoding,
     credentials: Credentials,
-    reader: &mut crate::websocket::Reader,
-    writer: &mut crate::websocket::Writer,
+    reader: &mut Reader,
+    writer: &mut Writer,
 ) -> End {
-    let opened = match start::start(gateway, id, encoding, credentials, reader, writer).await {
+    // On the heap and gone afterwards: an idle connection must not carry what only its beginning needs.
+    let starting = Box::pin(start::start(gateway, id, encoding, credentials, reader, writer));
+    let opened = match starting.await {
         Ok(opened) => opened,
         Err(end) => return end,
     };
@@ -109,15 +111,18 @@ async fn live(
     if let End::Close(CloseCode::NodeDrains) = end
         && !writer.is_torn()
     {
-        let delay = rand::random_range(std::time::Duration::ZERO..=gateway.settings.reconnect_jitter);
-        let after_ms = u64::try_from(delay.as_millis()).unwrap_or(0);
-        let drain = ServerFrame::Drain(protocol::frame::Drain { after_ms });
-        // Best effort: the close code says the same.
-        let frame = wire(&Encoded::frame(drain), encoding);
-        let told = writer.write(&frame);
-        drop(tokio::time::timeout(gateway.settings.close_timeout, told).await);
+        Box::pin(say_drain(gateway, encoding, writer)).await;
     }
     end
+}
+
+/// Says where to go from here; best effort, the close code says the same.
+async fn say_drain(gateway: &Gateway, encoding: Encoding, writer: &mut Writer) {
+    let delay = rand::random_range(Duration::ZERO..=gateway.settings.reconnect_jitter);
+    let after_ms = u64::try_from(delay.as_millis()).unwrap_or(0);
+    let drain = Encoded::frame(ServerFrame::Drain(protocol::frame::Drain { after_ms }));
+    let frame = wire(&drain, encoding);
+    let _told = tokio::time::timeout(gateway.settings.close_timeout, writer.write(&frame)).await;
 }
 
 /// A session that ends on this node when it is dropped, also when the task is aborted.

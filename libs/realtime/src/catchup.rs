@@ -142,7 +142,8 @@ impl Feed {
                 Next::Batch => return Fed::Frames,
                 Next::Close(code) => return Fed::Close(code),
                 Next::CatchUp => {
-                    if self.catch_up(batch).await {
+                    // On the heap: a connection that is level does not carry it.
+                    if Box::pin(self.catch_up(batch)).await {
                         return Fed::Frames;
                     }
                 }

@@ -44,7 +44,8 @@ pub(super) async fn read(
             return End::Close(CloseCode::RateLimited);
         }
         let answer = match protocol::decode_client(&payload, encoding) {
-            Ok(frame) => handle(gateway, connection, frame).await,
+            // On the heap: between two frames there is nothing to be kept.
+            Ok(frame) => Box::pin(handle(gateway, connection, frame)).await,
             Err(error) => answer_to(&error).map(Some),
         };
         match answer {
