@@ -56,3 +56,18 @@ pub struct Settings {
 }
 
 use ::cluster as cluster_channel;
+
+#[cfg(test)]
+mod tests {
+    use process::settings::{missing_in_page, reference, unknown_in_page};
+
+    use super::*;
+
+    #[test]
+    fn the_page_of_settings_is_complete_and_true() {
+        let page = include_str!("../../../docs/configuration.md");
+        let reference = reference::<Settings>().unwrap();
+        assert_eq!(missing_in_page(page, &reference), [""; 0], "docs/configuration.md lacks these");
+        assert_eq!(unknown_in_page(page, &[reference]), [""; 0], "nothing has these keys");
+    }
+}
