@@ -1,50 +1,16 @@
-//! `switchboard-api`: one node of role api.
+//! `switchboard-api`: one node of role api: REST, and Server-Sent Events at `/v1/stream`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
-use node::{RoleName, Settings};
-use process::settings::Loader;
+use node::RoleName;
 
-/// One api node of a Switchboard cluster: REST, and Server-Sent Events at `/v1/stream`.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Arguments {
-    /// Configuration file (TOML).
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Check the configuration and stop.
-    #[arg(long)]
-    check_config: bool,
-}
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let loader = Loader::of_process().file(arguments.config.as_deref());
-    let settings = match node::app::checked(loader.load::<Settings>()) {
-        Ok(loaded) => loaded.settings,
-        Err(code) => return code,
-    };
-    if arguments.check_config {
-        println!("the configuration is good");
-        return ExitCode::SUCCESS;
-    }
-    let build = async |settings: &Settings, id| {
+    node::app::role_main(RoleName::Api, async |settings, id| {
         let listener = node::bind(settings.http.listen).await?;
         let admin = node::bind(settings.admin.listen).await?;
         api::build(settings, id, listener, admin).await
-    };
-    node::app::main(&settings, RoleName::Api, build, std::future::pending::<()>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_sound() {
-        use clap::CommandFactory;
-        Arguments::command().debug_assert();
-    }
+    })
 }

@@ -1,50 +1,16 @@
-//! `switchboard-gateway`: one node of role gateway.
+//! `switchboard-gateway`: one node of role gateway: WebSockets at `/v1/gateway`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
-use node::{RoleName, Settings};
-use process::settings::Loader;
+use node::RoleName;
 
-/// One gateway node of a Switchboard cluster: takes WebSockets at `/v1/gateway`.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Arguments {
-    /// Configuration file (TOML).
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Check the configuration and stop.
-    #[arg(long)]
-    check_config: bool,
-}
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let loader = Loader::of_process().file(arguments.config.as_deref());
-    let settings = match node::app::checked(loader.load::<Settings>()) {
-        Ok(loaded) => loaded.settings,
-        Err(code) => return code,
-    };
-    if arguments.check_config {
-        println!("the configuration is good");
-        return ExitCode::SUCCESS;
-    }
-    let build = async |settings: &Settings, id| {
+    node::app::role_main(RoleName::Gateway, async |settings, id| {
         let listener = node::bind(settings.gateway.listen).await?;
         let admin = node::bind(settings.admin.listen).await?;
         gateway::build(settings, id, listener, admin).await
-    };
-    node::app::main(&settings, RoleName::Gateway, build, std::future::pending::<()>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_sound() {
-        use clap::CommandFactory;
-        Arguments::command().debug_assert();
-    }
+    })
 }

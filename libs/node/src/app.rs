@@ -1,10 +1,12 @@
 //! A node that is built, and what the mains of all roles do with it.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser;
 use domain::NodeId;
-use process::settings::SettingsError;
+use process::settings::{Loader, SettingsError};
 use process::supervise::{Failure, signal};
 use process::telemetry;
 
@@ -42,6 +44,36 @@ impl App {
         }
         self.node.run(stop).await
     }
+}
+
+/// The command line of the role binaries: one node of a Switchboard cluster.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Arguments {
+    /// Configuration file (TOML); otherwise the one that SWITCHBOARD_CONFIG names.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Check the configuration and stop.
+    #[arg(long)]
+    check_config: bool,
+}
+
+/// The main of a role binary: reads the command line and the configuration, then runs the node.
+pub fn role_main<B>(role: RoleName, build: B) -> ExitCode
+where
+    B: AsyncFnOnce(&Settings, NodeId) -> Result<App, BuildError>,
+{
+    let arguments = Arguments::parse();
+    let loader = Loader::of_process().file(arguments.config.as_deref());
+    let settings = match checked(loader.load::<Settings>()) {
+        Ok(loaded) => loaded.settings,
+        Err(code) => return code,
+    };
+    if arguments.check_config {
+        println!("the configuration is good");
+        return ExitCode::SUCCESS;
+    }
+    main(&settings, role, build, std::future::pending::<()>())
 }
 
 /// Settings that were loaded, or the exit code after telling why they could not be.
@@ -101,4 +133,16 @@ where
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
 }
