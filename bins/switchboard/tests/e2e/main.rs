@@ -7,7 +7,10 @@
 mod chaos;
 mod conversation;
 mod devices;
+mod drain;
+mod ending;
 mod listener;
+mod signin;
 mod sse;
 mod wire;
 mod world;

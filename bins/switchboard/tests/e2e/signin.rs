@@ -1,0 +1,140 @@
+//! Tickets and the limit of sign-ins, over all nodes.
+
+use std::time::{Duration, Instant};
+
+use client::{Credential, Socket, SocketError};
+use futures_util::future::join_all;
+use protocol::{CloseCode, Encoding, ServerFrame};
+use reqwest::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{PASSWORD, World};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_ticket_that_two_hundred_show_at_once_lets_one_in() {
+    let world = World::start().await;
+    let alex = world.person(1, "alex").await;
+    for round in 0..3 {
+        let ticket = alex.at(&world, 1 + round % 2).ticket().await.expect("a ticket");
+        assert!(ticket.ticket.len() == 32 && ticket.ticket.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let credential = Credential::Ticket(ticket.ticket);
+        let tries = (0..200).map(|n| {
+            let (url, credential) = (world.cluster.gateway_url(1 + n % 2), &credential);
+            async move {
+                // The upgrade succeeds: a browser can't read the status of a handshake.
+                let mut socket = Socket::connect(&url, credential, Encoding::Json).await.expect("an upgrade");
+                let first = socket.receive().await;
+                (socket, first)
+            }
+        });
+        let mut let_in = Vec::new();
+        for (socket, first) in join_all(tries).await {
+            match first {
+                Ok(ServerFrame::Hello(_)) => let_in.push(socket),
+                Err(end @ SocketError::Closed { .. }) => {
+                    assert_eq!(end.close_code(), Some(CloseCode::SignInFailed), "{end}");
+                }
+                other => panic!("neither hello nor 4004: {other:?}"),
+            }
+        }
+        assert_eq!(let_in.len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_hundred_logins_at_once_over_two_nodes_share_one_bucket() {
+    const RATE: f64 = 0.5;
+    const BURST: usize = 8;
+    let world = World::with(|options| {
+        options
+            .setting("auth.rate", RATE.to_string())
+            .setting("auth.burst", BURST.to_string())
+            // The shared bucket alone decides in this test, however busy the machine is.
+            .setting("auth.rate_timeout", "20s")
+    })
+    .await;
+    let began = Instant::now();
+    world.person(1, "alex").await;
+    let answers = join_all((0..100).map(|n| login(&world, 1 + n % 2, n))).await;
+    // The last token was given before this moment.
+    let most = BURST as f64 + RATE * began.elapsed().as_secs_f64();
+
+    let mut through = 1;
+    let mut retry = Duration::ZERO;
+    for answer in answers {
+        match answer.status() {
+            StatusCode::OK => through += 1,
+            StatusCode::TOO_MANY_REQUESTS => {
+                let after = answer.headers()["retry-after"].to_str().expect("text").parse().expect("seconds");
+                assert!((1..=200).contains(&after), "{after}");
+                retry = retry.max(Duration::from_secs(after));
+                assert_eq!(answer.headers()["content-type"], "application/problem+json");
+                assert_eq!(answer.json::<Value>().await.expect("a problem")["code"], "rate_limited");
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert!(through >= BURST && through as f64 <= most, "{through} through, of {BURST} to {most}");
+    let limited = [
+        world.metric("api-1", "switchboard_rate_limited_total").await,
+        world.metric("api-2", "switchboard_rate_limited_total").await,
+    ];
+    assert_eq!(limited.iter().flatten().sum::<f64>() as usize, 101 - through);
+    for node in ["api-1", "api-2"] {
+        assert_eq!(world.metric(node, "switchboard_rate_limit_fail_open_total").await, Some(0.0));
+    }
+    // What Retry-After said is true.
+    tokio::time::sleep(retry).await;
+    assert_eq!(login(&world, 2, 0).await.status(), StatusCode::OK);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_while_the_database_is_silent_each_node_limits_by_itself() {
+    const BURST: usize = 8;
+    let world = World::with(|options| {
+        options
+            .database_through_proxies()
+            .setting("auth.rate", "0.05")
+            .setting("auth.burst", BURST.to_string())
+            .setting("auth.rate_timeout", "300ms")
+    })
+    .await;
+    world.person(1, "alex").await;
+    for node in ["api-1", "api-2"] {
+        world.cluster.database_of(node).stall();
+    }
+    let answers = join_all((0..60).map(|n| login(&world, 1 + n % 2, n))).await;
+    for node in [0, 1] {
+        let of_node = || answers.iter().skip(node).step_by(2).map(|answer| answer.status().as_u16());
+        let limited = of_node().filter(|status| *status == 429).count();
+        // Those that were let through found no database behind the limit either.
+        assert!(
+            of_node().all(|status| [429, 503, 504].contains(&status)),
+            "{:?}",
+            of_node().collect::<Vec<_>>()
+        );
+        assert!((30 - BURST - 2..=30 - BURST).contains(&limited), "{limited} of 30 were limited");
+        let name = format!("api-{}", node + 1);
+        let locally = world.metric(&name, "switchboard_rate_limit_fail_open_total").await;
+        assert_eq!(locally, Some(30.0));
+    }
+    for node in ["api-1", "api-2"] {
+        world.cluster.database_of(node).resume();
+    }
+    // The shared bucket decides again: one token of eight was taken from it, but for what came through late.
+    let answer = login(&world, 1, 0).await;
+    let status = answer.status();
+    assert_eq!(status, StatusCode::OK, "{}", answer.text().await.unwrap_or_default());
+}
+
+/// A login as Alex from this address, whatever address it claims to come from.
+async fn login(world: &World, node: usize, number: usize) -> Response {
+    let url = format!("{}/v1/auth/login", world.cluster.api_url(node));
+    reqwest::Client::new()
+        .post(url)
+        .header("x-forwarded-for", format!("10.0.0.{number}"))
+        .json(&json!({ "handle": "alex", "password": PASSWORD }))
+        .send()
+        .await
+        .expect("an answer")
+}
