@@ -25,9 +25,7 @@ pub(super) fn run(mut settings: Settings) -> ExitCode {
 }
 
 async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
-    for applied in store::postgres::migrate(&settings.database).await? {
-        tracing::info!(version = applied.version, name = applied.name, "migrated");
-    }
+    store::postgres::migrate(&settings.database).await?;
     let listener = node::bind(settings.http.listen).await?;
     let admin = node::bind(settings.admin.listen).await?;
     let listen = |error| BuildError::Listen(settings.http.listen.to_string(), error);
