@@ -53,7 +53,7 @@ fn load(common: &Common) -> Result<Loaded<Settings>, ExitCode> {
         Some(url) => loader.flag("database.url", url),
         None => loader,
     };
-    node::app::checked(loader.load::<Settings>())
+    node::app::checked(Settings::load(&loader))
 }
 
 /// Runs a command that ends by itself.

@@ -13,7 +13,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::Invalid;
 use node::RetentionSettings;
 use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry};
 use store::StoreError;
@@ -63,32 +62,6 @@ impl RetentionMetrics {
         self.removed("sessions", sessions);
         self.removed("idempotency_keys", keys);
     }
-}
-
-/// Checks what the types of the settings alone do not. `access_ttl` is `auth.access_ttl`.
-///
-/// # Errors
-///
-/// The first key whose value can't work.
-pub fn check(settings: &RetentionSettings, access_ttl: Duration) -> Result<(), Invalid> {
-    let refuse = |key, given: Duration, allowed: String| {
-        Err(Invalid::described(key, domain::duration::display(given), allowed))
-    };
-    let RetentionSettings { interval, batch, nodes_after, sessions_after, .. } = *settings;
-    if !(Duration::from_secs(1)..=Duration::from_hours(24)).contains(&interval) {
-        return refuse("retention.interval", interval, "1s to 1d".into());
-    }
-    if !(1..=10_000).contains(&batch) {
-        return Err(Invalid::new("retention.batch", &batch.to_string(), "1 to 10000"));
-    }
-    if nodes_after < Duration::from_secs(15) {
-        return refuse("retention.nodes_after", nodes_after, "15s or more".into());
-    }
-    if sessions_after <= access_ttl {
-        let allowed = format!("more than auth.access_ttl ({})", domain::duration::display(access_ttl));
-        return refuse("retention.sessions_after", sessions_after, allowed);
-    }
-    Ok(())
 }
 
 /// How much of the log is kept; none when all of it is.

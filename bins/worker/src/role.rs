@@ -7,7 +7,7 @@ use node::{App, BuildError, Node, RoleName, Settings};
 use process::supervise::Phase;
 use tokio::net::TcpListener;
 
-use crate::retention::{self, Retention, RetentionMetrics};
+use crate::retention::{Retention, RetentionMetrics};
 
 /// Builds a node of role worker; `admin` is its only listener.
 ///
@@ -30,7 +30,7 @@ pub async fn build(settings: &Settings, id: NodeId, admin: TcpListener) -> Resul
 ///
 /// A setting that can't work.
 pub fn install(node: &Node, settings: &Settings) -> Result<(), BuildError> {
-    retention::check(&settings.retention, settings.auth.access_ttl)?;
+    settings.retention.check(settings.auth.access_ttl)?;
     let metrics = RetentionMetrics::register(node.metrics.registry())?;
     let retention = Retention::new(Arc::clone(&node.store) as _, settings.retention.clone(), metrics);
     // It begins no batch once the node stops, and has the drain to end the one at hand.

@@ -65,7 +65,7 @@ where
 {
     let arguments = Arguments::parse();
     let loader = Loader::of_process().file(arguments.config.as_deref());
-    let settings = match checked(loader.load::<Settings>()) {
+    let settings = match checked(Settings::load(&loader)) {
         Ok(loaded) => loaded.settings,
         Err(code) => return code,
     };

@@ -3,6 +3,7 @@
 //! Structs of libraries live beside what they configure; those of the roles live here, because every
 //! role reads the same file and refuses keys that it does not know.
 
+mod check;
 pub mod cluster;
 pub mod gateway;
 pub mod http;

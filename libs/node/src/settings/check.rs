@@ -1,0 +1,200 @@
+//! What the types of single values do not refuse: values out of range, and values that do not go together.
+//!
+//! Done before anything is opened, so that a bad setting is told with its source, and `--check-config`
+//! means something.
+
+use std::time::Duration;
+
+use domain::Invalid;
+use process::settings::{Loaded, Loader, SettingsError};
+use store::StoreError;
+use store::postgres::Connector;
+
+use super::{GatewaySettings, RetentionSettings, Settings};
+
+impl Settings {
+    /// Loads and checks the configuration.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work, its source, and what is allowed.
+    pub fn load(loader: &Loader) -> Result<Loaded<Self>, SettingsError> {
+        let loaded = loader.load::<Self>()?;
+        match loaded.settings.check() {
+            Ok(()) => Ok(loaded),
+            Err(Invalid { field, allowed, .. }) => {
+                // A part of a value is named behind its key: `database.url sslmode`.
+                let key = field.split(' ').next().unwrap_or(field);
+                Err(loaded.refuse(key, allowed))
+            }
+        }
+    }
+
+    /// Checks every section.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.check_database()?;
+        self.listener.validate()?;
+        self.notifier.validate()?;
+        self.auth.check()?;
+        self.http.check()?;
+        self.gateway.check()?;
+        self.retention.check(self.auth.access_ttl)?;
+        within("relay.shards", self.relay.shards, 1, 64)?;
+        span("relay.sweep_interval", self.relay.sweep_interval, MILLISECOND, HOUR)?;
+        within("relay.catchups", self.relay.catchups, 1, 1000)?;
+        within("sync.outbox_frames", self.sync.outbox_frames, 1, 1_000_000)?;
+        within("sync.outbox_bytes", self.sync.outbox_bytes, 1024, usize::MAX)?;
+        within("sync.page", self.sync.page as usize, 1, 10_000)?;
+        within("append.queue", self.append.queue, 1, 1_000_000)?;
+        within("append.max_batch", self.append.max_batch, 1, 10_000)?;
+        span("cluster.heartbeat_interval", self.cluster.heartbeat_interval, 10 * MILLISECOND, HOUR)?;
+        span("tickets.ttl", self.tickets.ttl, MILLISECOND, 24 * HOUR)?;
+        span("shutdown.deadline", self.shutdown.deadline, MILLISECOND, 24 * HOUR)?;
+        self.check_combinations()
+    }
+
+    fn check_database(&self) -> Result<(), Invalid> {
+        // Whether one is needed is for the command to say.
+        if self.database.url.is_empty() {
+            return Ok(());
+        }
+        match Connector::new(&self.database, "check") {
+            Err(StoreError::Settings(invalid)) => Err(invalid),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_combinations(&self) -> Result<(), Invalid> {
+        let body = self.messages.max_body_bytes;
+        let largest = self.gateway.max_frame_bytes.min(self.http.max_body_bytes);
+        if !(1..=largest).contains(&body) {
+            let allowed =
+                format!("1 to {largest}, the lesser of gateway.max_frame_bytes and http.max_body_bytes");
+            return Err(Invalid::new("messages.max_body_bytes", &body.to_string(), allowed));
+        }
+        if self.shutdown.spread > self.shutdown.deadline {
+            let given = domain::duration::display(self.shutdown.spread);
+            return Err(Invalid::new("shutdown.spread", &given, "at most shutdown.deadline"));
+        }
+        if self.cluster.heartbeat_interval * 2 > self.retention.nodes_after {
+            let given = domain::duration::display(self.cluster.heartbeat_interval);
+            let allowed = "at most half of retention.nodes_after";
+            return Err(Invalid::new("cluster.heartbeat_interval", &given, allowed));
+        }
+        Ok(())
+    }
+}
+
+impl GatewaySettings {
+    fn check(&self) -> Result<(), Invalid> {
+        span("gateway.heartbeat_interval", self.heartbeat_interval, 10 * MILLISECOND, HOUR)?;
+        span("gateway.identify_timeout", self.identify_timeout, MILLISECOND, HOUR)?;
+        span("gateway.behind_limit", self.behind_limit, MILLISECOND, 24 * HOUR)?;
+        span("gateway.close_timeout", self.close_timeout, MILLISECOND, HOUR)?;
+        within("gateway.max_frame_bytes", self.max_frame_bytes, 1024, 64 * 1024 * 1024)?;
+        within("gateway.max_fragments", self.max_fragments as usize, 1, 1_000_000)?;
+        within("gateway.max_connections", self.max_connections, 1, 10_000_000)?;
+        within("gateway.frame_rate", self.frame_rate as usize, 1, 1_000_000)?;
+        within("gateway.frame_burst", self.frame_burst as usize, 1, 1_000_000)
+    }
+}
+
+impl RetentionSettings {
+    /// Checks what the types alone do not. `access_ttl` is `auth.access_ttl`.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work.
+    pub fn check(&self, access_ttl: Duration) -> Result<(), Invalid> {
+        span("retention.interval", self.interval, 100 * MILLISECOND, 24 * HOUR)?;
+        within("retention.batch", self.batch as usize, 1, 10_000)?;
+        if self.sessions_after <= access_ttl {
+            // A node that has not heard that a sign-in ended still takes its access tokens.
+            let given = domain::duration::display(self.sessions_after);
+            let allowed = format!("more than auth.access_ttl ({})", domain::duration::display(access_ttl));
+            return Err(Invalid::new("retention.sessions_after", &given, allowed));
+        }
+        Ok(())
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_hours(1);
+
+fn within(key: &'static str, given: usize, least: usize, most: usize) -> Result<(), Invalid> {
+    if (least..=most).contains(&given) {
+        return Ok(());
+    }
+    let allowed = if most == usize::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
+    Err(Invalid::new(key, &given.to_string(), allowed))
+}
+
+fn span(key: &'static str, given: Duration, least: Duration, most: Duration) -> Result<(), Invalid> {
+    if (least..=most).contains(&given) {
+        return Ok(());
+    }
+    let shown = domain::duration::display;
+    Err(Invalid::new(key, &shown(given), format!("{} to {}", shown(least), shown(most))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(key: &str, value: &str) -> String {
+        let loader = Loader::new().environment([(
+            format!("SWITCHBOARD__{}", key.replace('.', "__").to_uppercase()),
+            value.to_owned(),
+        )]);
+        Settings::load(&loader).expect_err(key).to_string()
+    }
+
+    #[test]
+    fn the_defaults_are_allowed() {
+        assert_eq!(Settings::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn what_can_not_work_is_told_with_key_value_and_source() {
+        for (key, value) in [
+            ("listener.check_interval", "0s"),
+            ("notifier.max_batch", "0"),
+            ("auth.lockout_threshold", "0"),
+            ("http.max_body_bytes", "1"),
+            ("gateway.heartbeat_interval", "0s"),
+            ("gateway.max_fragments", "0"),
+            ("relay.shards", "0"),
+            ("relay.sweep_interval", "0s"),
+            ("sync.page", "0"),
+            ("append.max_batch", "0"),
+            ("retention.interval", "0s"),
+            ("retention.batch", "0"),
+            ("retention.sessions_after", "15m"),
+            ("cluster.heartbeat_interval", "50s"),
+            ("messages.max_body_bytes", "1000000"),
+            ("shutdown.spread", "1h"),
+            ("database.pool_size", "0"),
+        ] {
+            let url = Loader::new().flag("database.url", "postgres://alex@db.example.com/chat");
+            let variable = format!("SWITCHBOARD__{}", key.replace('.', "__").to_uppercase());
+            let loader = url.environment([(variable.clone(), value)]);
+            let message = Settings::load(&loader).expect_err(key).to_string();
+            for part in [key, value, &variable, "allowed is"] {
+                assert!(message.contains(part), "{message} lacks {part}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_url_is_told_without_its_password() {
+        let message = refused("database.url", "postgres://alex:hunter2@db.example.com/chat?sslmode=perhaps");
+        for part in ["database.url", "SWITCHBOARD__DATABASE__URL", "verify-full"] {
+            assert!(message.contains(part), "{message} lacks {part}");
+        }
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+}
