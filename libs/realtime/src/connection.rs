@@ -2,6 +2,7 @@
 
 use domain::{AuthSessionId, ConnectionId, RoomId, StreamRef, UserId};
 use parking_lot::Mutex;
+use prometheus::IntGauge;
 use store::devices::Slot;
 
 use crate::outbox::{Limits, Outbox};
@@ -41,13 +42,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection that follows nothing yet.
+    /// A connection that follows nothing yet. `behind` counts it while it is behind.
     #[must_use]
-    pub fn new(meta: ConnectionMeta, slot: Option<Slot>, limits: Limits) -> Self {
+    pub fn new(meta: ConnectionMeta, slot: Option<Slot>, limits: Limits, behind: IntGauge) -> Self {
         Self {
             meta,
             slot,
-            outbox: Outbox::new(limits),
+            outbox: Outbox::new(limits, behind),
             streams: Mutex::new(Some(Vec::new())),
             focus: Mutex::default(),
         }

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use domain::{AuthSessionId, ConnectionId, DeviceId, Event, RoomId, StreamRef, UserId};
 use parking_lot::Mutex;
+use prometheus::IntGauge;
 use protocol::frame::UserTyping;
 use protocol::{CloseCode, ServerFrame};
 use tokio::sync::Notify;
@@ -82,6 +83,11 @@ impl Hub {
             recent,
             metrics,
         })
+    }
+
+    /// Counts the connections that are behind.
+    pub(crate) fn behind(&self) -> IntGauge {
+        self.metrics.behind.clone()
     }
 
     /// Takes a connection in. An older holder of the same device's slot is closed with 4017; when the new

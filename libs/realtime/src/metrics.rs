@@ -25,7 +25,7 @@ pub struct RealtimeMetrics {
     /// Pushes that were left to the log because a connection's queue was full.
     pub(crate) held_back: IntCounter,
     /// Connections that are behind.
-    pub behind: IntGauge,
+    pub(crate) behind: IntGauge,
     closed: IntCounterVec,
 }
 

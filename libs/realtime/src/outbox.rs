@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use prometheus::IntGauge;
 use protocol::CloseCode;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -44,14 +45,37 @@ struct Inner {
     /// Nothing is pushed until the writer has drained the queue.
     full: bool,
     /// Since when events are held back, until the connection is level with the log again.
-    behind_since: Option<Instant>,
+    behind: Option<Behind>,
     close: Option<CloseCode>,
+}
+
+/// Since when a connection is behind. Counted as long as there is one, however the connection ends: also while its
+/// writer is stuck and notices nothing.
+#[derive(Debug)]
+struct Behind {
+    since: Instant,
+    count: IntGauge,
+}
+
+impl Behind {
+    fn begin(count: &IntGauge) -> Self {
+        count.inc();
+        Self { since: Instant::now(), count: count.clone() }
+    }
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        self.count.dec();
+    }
 }
 
 /// A connection's queue.
 #[derive(Debug)]
 pub struct Outbox {
     limits: Limits,
+    /// Connections that are behind.
+    behind: IntGauge,
     inner: Mutex<Inner>,
     /// The writer waits here for frames.
     filled: Notify,
@@ -62,11 +86,12 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// An empty outbox.
+    /// An empty outbox. `behind` counts it while it is behind.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: Limits, behind: IntGauge) -> Self {
         Self {
             limits,
+            behind,
             inner: Mutex::default(),
             filled: Notify::new(),
             drained: Notify::new(),
@@ -81,7 +106,7 @@ impl Outbox {
         if inner.close.is_some() || inner.full || !self.fits(&inner, event) {
             inner.lagging = true;
             inner.full = true;
-            inner.behind_since.get_or_insert_with(Instant::now);
+            inner.behind.get_or_insert_with(|| Behind::begin(&self.behind));
             return false;
         }
         self.put(&mut inner, event);
@@ -149,7 +174,7 @@ impl Outbox {
     /// For how long events have been held back because the queue was full; none when it is not behind.
     #[must_use]
     pub fn behind_for(&self) -> Option<Duration> {
-        self.inner.lock().behind_since.map(|since| since.elapsed())
+        self.inner.lock().behind.as_ref().map(|behind| behind.since.elapsed())
     }
 
     /// The writer has read the log up to what this node has seen. Nothing happens when more was held
@@ -157,7 +182,7 @@ impl Outbox {
     pub fn caught_up(&self) {
         let mut inner = self.inner.lock();
         if !inner.lagging {
-            inner.behind_since = None;
+            inner.behind = None;
         }
     }
 

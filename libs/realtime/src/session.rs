@@ -164,7 +164,7 @@ impl Sessions {
         }
         for _ in 0..SNAPSHOTS {
             // A fresh one each time: what was pushed to one that was outrun is forgotten with it.
-            let connection = Arc::new(Connection::new(meta, slot, self.limits));
+            let connection = Arc::new(Connection::new(meta, slot, self.limits, self.hub.behind()));
             self.hub.register(&connection);
             // Whoever gives up from here on (an error, a caller that went away) must not stay in the hub.
             let mut following = Following { hub: &self.hub, connection: Some(Arc::clone(&connection)) };

@@ -26,7 +26,6 @@ pub(super) async fn write(
 ) -> End {
     let limit = gateway.settings.behind_limit;
     let (mut batch, mut frames) = (Vec::new(), Vec::new());
-    let mut behind = Behind { gateway, counted: false };
     loop {
         batch.clear();
         let fed = {
@@ -53,9 +52,7 @@ pub(super) async fn write(
             return end;
         }
         observe(gateway, &batch);
-        let behind_for = connection.outbox.behind_for();
-        behind.note(behind_for.is_some());
-        if behind_for.is_some_and(|held| held > limit) {
+        if connection.outbox.behind_for().is_some_and(|held| held > limit) {
             return End::Close(CloseCode::TooFarBehind);
         }
         if batch.capacity() > KEPT {
@@ -92,26 +89,5 @@ fn observe(gateway: &Gateway, batch: &[std::sync::Arc<Encoded>]) {
             let after = now.duration_since(event.at).try_into().unwrap_or(Duration::ZERO);
             gateway.parts.realtime.fanned_out(*path, after);
         }
-    }
-}
-
-/// Counts the connection among those that are behind while it is.
-struct Behind<'a> {
-    gateway: &'a Gateway,
-    counted: bool,
-}
-
-impl Behind<'_> {
-    fn note(&mut self, behind: bool) {
-        if behind != self.counted {
-            self.counted = behind;
-            self.gateway.parts.realtime.behind.add(if behind { 1 } else { -1 });
-        }
-    }
-}
-
-impl Drop for Behind<'_> {
-    fn drop(&mut self) {
-        self.note(false);
     }
 }

@@ -10,6 +10,7 @@ use domain::DeviceKind;
 use futures_util::future::join_all;
 use protocol::{Encoding, ServerFrame};
 use serde_json::{Value, json};
+use testkit::cluster::ClusterOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -134,7 +135,7 @@ async fn cluster_a_gateway_that_drains_says_so_and_takes_nobody_new() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_an_api_node_that_stops_answers_what_it_has_begun() {
-    let mut world = World::with(|options| options.database_through_proxies()).await;
+    let mut world = World::with(ClusterOptions::database_through_proxies).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut stream_of_sam = Sse::open(&sam.at(&world, 1), Some(sam.device), None).await;

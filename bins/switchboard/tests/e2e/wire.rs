@@ -1,6 +1,6 @@
 //! One connection, watched frame by frame.
 
-use client::socket::{Outgoing, Raw};
+use client::socket::{Incoming, Outgoing, Raw};
 use client::{Credential, Socket, SocketError};
 use domain::{DeviceId, RoomId};
 use protocol::frame::{Cursors, Event, Hello, Identify, Ready, Resume, Send, Slot};
@@ -13,7 +13,8 @@ use crate::world::PATIENCE;
 
 /// A connection that was let in. Whatever does not come within [`PATIENCE`] fails the test.
 pub(crate) struct Wire {
-    pub(crate) socket: Socket,
+    outgoing: Outgoing,
+    incoming: Incoming,
     pub(crate) hello: Hello,
     ready: Option<Ready>,
     /// Frames that came while something else was waited for, to show when a test fails.
@@ -27,9 +28,11 @@ impl Wire {
         credential: &Credential,
         encoding: Encoding,
     ) -> Result<Self, SocketError> {
-        let mut socket = Socket::connect(url, credential, encoding).await?;
-        match timeout(PATIENCE, socket.receive()).await.expect("hello")? {
-            ServerFrame::Hello(hello) => Ok(Self { socket, hello, ready: None, passed: Vec::new() }),
+        let (outgoing, mut incoming) = Socket::connect(url, credential, encoding).await?.split();
+        match timeout(PATIENCE, incoming.receive()).await.expect("hello")? {
+            ServerFrame::Hello(hello) => {
+                Ok(Self { outgoing, incoming, hello, ready: None, passed: Vec::new() })
+            }
             other => panic!("the first frame is {other:?}"),
         }
     }
@@ -90,18 +93,21 @@ impl Wire {
     }
 
     /// Sends a frame.
-    pub(crate) async fn say(&self, frame: &ClientFrame) {
-        self.socket.send(frame).await.expect("an open connection");
+    pub(crate) fn say(&self, frame: &ClientFrame) -> impl Future<Output = ()> + use<> {
+        // Without a hold of the receiving half, so that it may be awaited in any task.
+        let (outgoing, frame) = (self.outgoing.clone(), frame.clone());
+        async move { outgoing.send(&frame).await.expect("an open connection") }
     }
 
     /// Sends text as it is.
-    pub(crate) async fn say_text(&self, text: impl Into<String>) {
-        self.socket.send_raw(Raw::Text(text.into())).await.expect("an open connection");
+    pub(crate) fn say_text(&self, text: &str) -> impl Future<Output = ()> + use<> {
+        let (outgoing, text) = (self.outgoing.clone(), Raw::Text(text.to_owned()));
+        async move { outgoing.send_raw(text).await.expect("an open connection") }
     }
 
     /// Sends a message without waiting for the answer.
-    pub(crate) async fn send(&self, room: RoomId, body: &str, nonce: &str) {
-        self.say(&message(room, body, nonce)).await;
+    pub(crate) fn send(&self, room: RoomId, body: &str, nonce: &str) -> impl Future<Output = ()> + use<> {
+        self.say(&message(room, body, nonce))
     }
 
     /// The next frame.
@@ -110,8 +116,9 @@ impl Wire {
         frame.unwrap_or_else(|end| panic!("the connection is over: {end}\nit had {:#?}", self.passed))
     }
 
-    async fn received(&mut self) -> Result<ServerFrame, SocketError> {
-        match timeout(PATIENCE, self.socket.receive()).await {
+    /// The next frame, or how the connection ended.
+    pub(crate) async fn received(&mut self) -> Result<ServerFrame, SocketError> {
+        match timeout(PATIENCE, self.incoming.receive()).await {
             Ok(received) => {
                 if let Ok(frame) = &received {
                     if let ServerFrame::Ready(ready) = frame {
@@ -193,6 +200,17 @@ impl Wire {
         }
     }
 
+    /// Reads until there is no connection any more, however that is; gives the events on the way.
+    pub(crate) async fn until_lost(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Ok(frame) = self.received().await {
+            if let ServerFrame::Event(event) = frame {
+                events.push(event);
+            }
+        }
+        events
+    }
+
     /// Proves that the connection lives: everything sent to it before has come when this returns, and is given back.
     pub(crate) async fn ping(&mut self) -> Vec<ServerFrame> {
         self.say(&ClientFrame::Ping).await;
@@ -210,9 +228,9 @@ impl Wire {
         Cursors::try_from(self.ready().streams.clone()).expect("names of streams")
     }
 
-    /// Both halves, the receiving one for a task.
-    pub(crate) fn split(self) -> (Outgoing, client::socket::Incoming) {
-        self.socket.split()
+    /// Both halves, for tasks. The connection ends when the sending one is gone.
+    pub(crate) fn split(self) -> (Outgoing, Incoming) {
+        (self.outgoing, self.incoming)
     }
 }
 

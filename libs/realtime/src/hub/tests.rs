@@ -11,9 +11,13 @@ fn hub() -> Arc<Hub> {
     Hub::new(2, 4, RealtimeMetrics::register(&prometheus::Registry::new()).unwrap())
 }
 
+fn behind() -> IntGauge {
+    IntGauge::new("behind", "Connections that are behind").unwrap()
+}
+
 fn connection(user: UserId, frames: usize) -> Arc<Connection> {
     let meta = ConnectionMeta { id: ConnectionId::new(), user, session: AuthSessionId::new() };
-    Arc::new(Connection::new(meta, None, Limits { frames, bytes: 1 << 20 }))
+    Arc::new(Connection::new(meta, None, Limits { frames, bytes: 1 << 20 }, behind()))
 }
 
 fn event(stream: StreamRef, seq: u64, kind: EventKind, data: &str) -> Event {
@@ -116,7 +120,7 @@ fn the_newer_connection_of_a_device_closes_the_older_one_whichever_registers_fir
     let of_epoch = |epoch| {
         let meta = ConnectionMeta { id: ConnectionId::new(), user, session: AuthSessionId::new() };
         let slot = Slot { session: SlotSessionId::new(), device, kind: DeviceKind::Web, epoch };
-        Arc::new(Connection::new(meta, Some(slot), Limits { frames: 4, bytes: 1000 }))
+        Arc::new(Connection::new(meta, Some(slot), Limits { frames: 4, bytes: 1000 }, behind()))
     };
     let (first, second, third) = (of_epoch(1), of_epoch(2), of_epoch(3));
     hub.register(&second);
@@ -210,4 +214,33 @@ proptest! {
             prop_assert_eq!(got, &expected);
         }
     }
+}
+
+#[test]
+fn a_connection_counts_as_behind_until_it_is_level_or_gone() {
+    let (hub, room, behind) = (hub(), StreamRef::from(RoomId::new()), behind());
+    let open = || {
+        let meta =
+            ConnectionMeta { id: ConnectionId::new(), user: UserId::new(), session: AuthSessionId::new() };
+        let limits = Limits { frames: 1, bytes: 1 << 20 };
+        let connection = Arc::new(Connection::new(meta, None, limits, behind.clone()));
+        hub.register(&connection);
+        hub.subscribe(&connection, room, 0, 0);
+        connection
+    };
+    let (alex, sam) = (open(), open());
+    hub.publish(message(room, 1), Path::Local);
+    assert_eq!(behind.get(), 0);
+    hub.publish(message(room, 2), Path::Local);
+    hub.publish(message(room, 3), Path::Local);
+    // Nobody wrote anything meanwhile.
+    assert_eq!(behind.get(), 2);
+    assert_eq!(waiting(&alex), [1]);
+    alex.outbox.take(&mut Vec::new(), 100);
+    assert_eq!(catch_up(&alex, room, &hub, 3), [2, 3]);
+    alex.outbox.caught_up();
+    assert_eq!(behind.get(), 1);
+    hub.unregister(&sam);
+    drop(sam);
+    assert_eq!(behind.get(), 0);
 }
