@@ -216,7 +216,7 @@ impl Hub {
     #[must_use]
     pub fn user_follows(&self, user: UserId, room: RoomId) -> bool {
         let streams = self.shard(room.0).streams.lock();
-        streams.get(&room.0).is_some_and(|state| state.has_user(user))
+        streams.get(&room.0).is_some_and(|state| state.has_member(room, user))
     }
 
     /// Notes that the log has `version` of a stream; the relay loads what this node lacks. Nothing

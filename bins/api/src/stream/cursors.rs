@@ -95,8 +95,10 @@ impl Cursors {
         match body {
             Body::Event(event, _) => {
                 self.seqs.insert(event.stream, event.seq);
-                if event.kind == EventKind::RoomRemoved {
-                    self.forget_room(&event.data);
+                match event.kind {
+                    EventKind::RoomAdded => self.begin_room(&event.data),
+                    EventKind::RoomRemoved => self.forget_room(&event.data),
+                    _ => {}
                 }
             }
             Body::Frame(ServerFrame::Ready(ready)) => {
@@ -118,6 +120,19 @@ impl Cursors {
         Some(self.encode())
     }
 
+    /// A new room begins after `head`; without a cursor of its own a resume would begin it later.
+    fn begin_room(&mut self, data: &str) {
+        #[derive(serde::Deserialize)]
+        struct Added {
+            room_id: domain::RoomId,
+            head: u64,
+        }
+        if let Ok(added) = serde_json::from_str::<Added>(data) {
+            // Events of the room may have come first.
+            self.seqs.entry(added.room_id.into()).or_insert(added.head);
+        }
+    }
+
     fn forget_room(&mut self, data: &str) {
         #[derive(serde::Deserialize)]
         struct Removed {
@@ -131,9 +146,40 @@ impl Cursors {
 
 #[cfg(test)]
 mod tests {
-    use domain::{AgentId, RoomId, UserId};
+    use domain::{AgentId, Event, EventId, RoomId, Sender, UserId};
+    use realtime::Path;
 
     use super::*;
+
+    fn told(inbox: UserId, seq: u64, kind: EventKind, data: &str) -> Body {
+        let event = Event {
+            stream: inbox.into(),
+            seq,
+            id: EventId::new(),
+            kind,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            sender: Sender::System,
+            data: data.into(),
+            trace: None,
+        };
+        Body::Event(event, Path::Local)
+    }
+
+    #[test]
+    fn a_new_room_begins_after_its_head_and_one_that_is_left_is_forgotten() {
+        let (alex, room) = (UserId::new(), RoomId::new());
+        let mut cursors = Cursors { log_epoch: Some(LogEpoch::new()), seqs: [(alex.into(), 6)].into() };
+        let added = format!(r#"{{"room_id":"{room}","kind":"group","name":"Lunch","head":4}}"#);
+        let id = cursors.follow(&told(alex, 7, EventKind::RoomAdded, &added)).unwrap();
+        let resumed = Cursors::decode(&id).unwrap();
+        assert_eq!(resumed.seqs, [(alex.into(), 7), (room.into(), 4)].into());
+        cursors.seqs.insert(room.into(), 9);
+        cursors.follow(&told(alex, 8, EventKind::RoomAdded, &added));
+        assert_eq!(cursors.seqs[&room.into()], 9, "what was given already is not asked for again");
+        let removed = format!(r#"{{"room_id":"{room}","seq":10}}"#);
+        cursors.follow(&told(alex, 9, EventKind::RoomRemoved, &removed));
+        assert_eq!(cursors.seqs, [(alex.into(), 9)].into());
+    }
 
     #[test]
     fn an_id_is_read_back_and_anything_else_is_refused() {

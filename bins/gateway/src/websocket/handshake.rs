@@ -120,7 +120,7 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response<Body> {
         let status = self.status();
         let problem = serde_json::json!({
-            "type": "about:blank",
+            "type": format!("urn:switchboard:error:{}", self.code()),
             "title": status.canonical_reason(),
             "status": status.as_u16(),
             "detail": self.to_string(),

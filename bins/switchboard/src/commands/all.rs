@@ -1,5 +1,6 @@
 //! Every role in one process.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use domain::NodeId;
@@ -45,7 +46,8 @@ async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
     node.serve_http("http listener", server, settings.shutdown.deadline);
     node.serve_admin(admin);
     node.drain_connections(settings.shutdown.spread);
-    println!("{}", greeting(settings, &address.to_string()));
+    // Whoever started it may not listen; that is no reason to stop.
+    let _told = writeln!(std::io::stdout(), "{}", greeting(settings, &address.to_string()));
     Ok(App::new(node, vec![("HTTP, event streams and WebSockets", address)]))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use domain::{ConnectionId, EventKind, StreamRef, UserId};
+use domain::{ConnectionId, EventKind, RoomId, StreamRef, UserId};
 use indexmap::IndexMap;
 
 use crate::connection::Connection;
@@ -76,8 +76,10 @@ impl StreamState {
         });
     }
 
-    pub(crate) fn has_user(&self, user: UserId) -> bool {
-        self.subscribers.values().any(|subscriber| subscriber.connection.meta.user == user)
+    /// Whether this is the stream of that room, and the person follows it. An id alone may be a person's.
+    pub(crate) fn has_member(&self, room: RoomId, user: UserId) -> bool {
+        self.stream == room.into()
+            && self.subscribers.values().any(|subscriber| subscriber.connection.meta.user == user)
     }
 
     /// Connections whose snapshot is older than the event `seq`.
