@@ -12,9 +12,14 @@ const KOSOKU: &str = "kosoku==0.1.0";
 
 /// Makes sure of every tool; the error names all that are missing.
 pub(crate) fn prepare(repo: &Repo) -> Outcome {
-    let outcomes = [postgres(), nextest(), kosoku(repo).map(drop)];
+    let outcomes = [make(), postgres(), nextest(), kosoku(repo).map(drop)];
     let missing: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
     if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
+}
+
+/// The allocator is built from its C sources, with make.
+fn make() -> Outcome {
+    if on_path("make").is_some() { Ok(()) } else { debian("make", &["make"]) }
 }
 
 /// A PostgreSQL whose servers the tests start themselves.
