@@ -7,6 +7,7 @@ use client::{Api, ApiError, Credential};
 use domain::DeviceKind;
 use protocol::{CloseCode, Encoding};
 use reqwest::StatusCode;
+use serde_json::{Value, json};
 
 use crate::sse::Sse;
 use crate::wire::{Wire, identify};
@@ -120,6 +121,42 @@ async fn cluster_a_logout_ends_what_that_sign_in_had_and_nothing_else() {
     staying.event_of("session.revoked").await;
     assert_eq!(staying.event_of("message.created").await.seq, said);
     phone.at(&world, 2).send_message(room, &NewMessage::new("Yes")).await.expect("sent");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_refresh_token_that_two_hold_ends_the_sign_in_everywhere() {
+    let world = world().await;
+    let sam = world.person(1, "sam").await;
+    for round in 0..5 {
+        let signed_in = world.api(1 + round % 2).login("sam", PASSWORD, None).await.expect("signed in");
+        let tokens = sam.api.with_token(signed_in.access_token);
+        let thief = Person { api: tokens.clone(), ..sam.clone() };
+        let mut wire = world.connect_device(&thief, sam.new_device(DeviceKind::Web).await, 2).await;
+        let refresh = |node: usize| {
+            let url = format!("{}/v1/auth/refresh", world.cluster.api_url(node));
+            let body = json!({ "refresh_token": signed_in.refresh_token });
+            async move {
+                let answer = reqwest::Client::new().post(url).json(&body).send().await.expect("an answer");
+                (answer.status().as_u16(), answer.json::<Value>().await.expect("JSON"))
+            }
+        };
+        let (one, other) = tokio::join!(refresh(1), refresh(2));
+        let answers = [one, other];
+        let good: Vec<&Value> =
+            answers.iter().filter(|(status, _)| *status == 200).map(|(_, answer)| answer).collect();
+        assert_eq!(good.len(), 1, "{answers:?}");
+        let refused = answers.iter().find(|(status, _)| *status != 200).expect("one is refused");
+        assert_eq!((refused.0, &refused.1["code"]), (401, &json!("refresh_reused")));
+        // Nobody knows which of the two is Sam.
+        assert_eq!(wire.closed().await, ENDED);
+        for token in [tokens.access_token(), good[0]["access_token"].as_str().map(str::to_owned)] {
+            for node in [1, 2] {
+                let api = sam.at(&world, node).with_token(token.clone().expect("a token"));
+                until_refused(&api, Instant::now()).await;
+            }
+        }
+        sam.api.me().await.expect("the other sign-in goes on");
+    }
 }
 
 async fn disable(admin: &Api, whom: &Person, what: &str) -> StatusCode {

@@ -3,7 +3,7 @@
 use client::socket::{Incoming, Outgoing, Raw};
 use client::{Credential, Socket, SocketError};
 use domain::{DeviceId, RoomId};
-use protocol::frame::{Cursors, Event, Hello, Identify, Ready, Resume, Send, Slot};
+use protocol::frame::{Cursors, Event, Identify, Ready, Resume, Send, Slot};
 use protocol::{ClientFrame, Encoding, ServerFrame};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -15,7 +15,6 @@ use crate::world::PATIENCE;
 pub(crate) struct Wire {
     outgoing: Outgoing,
     incoming: Incoming,
-    pub(crate) hello: Hello,
     ready: Option<Ready>,
     /// Frames that came while something else was waited for, to show when a test fails.
     passed: Vec<ServerFrame>,
@@ -30,9 +29,7 @@ impl Wire {
     ) -> Result<Self, SocketError> {
         let (outgoing, mut incoming) = Socket::connect(url, credential, encoding).await?.split();
         match timeout(PATIENCE, incoming.receive()).await.expect("hello")? {
-            ServerFrame::Hello(hello) => {
-                Ok(Self { outgoing, incoming, hello, ready: None, passed: Vec::new() })
-            }
+            ServerFrame::Hello(_) => Ok(Self { outgoing, incoming, ready: None, passed: Vec::new() }),
             other => panic!("the first frame is {other:?}"),
         }
     }

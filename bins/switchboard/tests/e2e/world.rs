@@ -4,10 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use client::api::{NewDevice, NewRoom};
-use client::{Api, Credential, Session, SessionSettings, SignIn, Updates};
+use client::{Api, Credential};
 use domain::{DeviceId, DeviceKind, RoomId, UserId};
 use protocol::Encoding;
-use protocol::frame::Slot;
 use testkit::cluster::{ClusterOptions, TestCluster};
 use testkit::postgres::TestDatabase;
 
@@ -93,28 +92,6 @@ impl World {
         let ticket = person.ticket().await;
         let url = self.cluster.gateway_url(gateway);
         Wire::open(&url, &ticket, encoding).await.unwrap_or_else(|error| panic!("no connection: {error}"))
-    }
-
-    /// A session over both gateways that comes back by itself, fast.
-    pub(crate) fn session(&self, person: &Person) -> (Session, Updates) {
-        Session::open(self.session_settings(person))
-    }
-
-    /// What [`World::session`] opens.
-    pub(crate) fn session_settings(&self, person: &Person) -> SessionSettings {
-        let gateways = self.numbers("gateway").map(|n| self.cluster.gateway_url(n)).collect();
-        let at = |n| person.at(self, n);
-        let tickets = SignIn::Tickets(self.numbers("api").map(at).collect());
-        let mut settings = SessionSettings::new(gateways, tickets, Slot::Device(person.device.0));
-        settings.backoff.first = Duration::from_millis(50);
-        settings.backoff.most = Duration::from_secs(1);
-        settings.resend = Duration::from_secs(3);
-        settings
-    }
-
-    /// The numbers of the nodes of a role.
-    fn numbers(&self, role: &str) -> std::ops::RangeInclusive<usize> {
-        1..=self.cluster.names().iter().filter(|name| name.starts_with(role)).count()
     }
 
     /// One value of a node's metrics: `metric("gateway-1", "switchboard_behind_connections")`, labels included in the
