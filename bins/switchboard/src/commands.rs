@@ -9,9 +9,12 @@ mod nodes;
 mod one_node;
 mod user;
 
+use std::fmt::Display;
 use std::future::Future;
+use std::io::Write;
 use std::process::ExitCode;
 
+use domain::Role;
 use node::{RoleName, Settings};
 use process::settings::{Loaded, Loader};
 
@@ -28,8 +31,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Err(code) => return code,
     };
     if cli.common.check_config {
-        println!("the configuration is good");
-        return ExitCode::SUCCESS;
+        return finish(async { say("the configuration is good") });
     }
     match cli.command {
         None => all::run(settings),
@@ -39,7 +41,9 @@ pub fn run(cli: Cli) -> ExitCode {
         }
         Some(Command::Migrate { new_log_epoch }) => finish(migrate::run(settings, new_log_epoch)),
         Some(Command::User(UserCommand::Add { handle, display_name, admin, password_stdin })) => {
-            finish(user::add(settings, user::NewUser { handle, display_name, admin }, password_stdin))
+            let role = if admin { Role::Admin } else { Role::User };
+            let password = if password_stdin { user::Password::Given } else { user::Password::Made };
+            finish(user::add(settings, user::NewUser { handle, display_name, role, password }))
         }
         Some(Command::Keys(KeysCommand::List)) => finish(keys::list(settings)),
         Some(Command::Nodes) => finish(nodes::run(settings)),
@@ -69,6 +73,15 @@ fn finish(command: impl Future<Output = Result<(), Failure>>) -> ExitCode {
             eprintln!("switchboard: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Prints one line of a command's answer.
+fn say(line: impl Display) -> Result<(), Failure> {
+    match writeln!(std::io::stdout(), "{line}") {
+        // Whoever read it has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
     }
 }
 

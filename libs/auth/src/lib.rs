@@ -24,7 +24,10 @@ pub use addresses::{ClientKey, TrustedProxies};
 pub use error::AuthError;
 pub use keys::{Jwks, Keys};
 pub use limits::Limiter;
+pub use password::Passwords;
 pub use revocations::{Revocations, Standing};
-pub use service::{Device, Identity, IssuedTicket, Login, NewPerson, Refreshed, Registration, SignedIn};
+pub use service::{
+    Device, Identity, IssuedTicket, Login, NewPerson, Refreshed, Registration, SignedIn, create_user,
+};
 pub use settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
 pub use tokens::{Access, Tokens};

@@ -169,18 +169,7 @@ impl Identity {
     ///
     /// `Invalid`; the store's `HandleTaken`; `RateLimited`.
     pub async fn create_user(&self, person: &NewPerson, role: Role) -> Result<User, AuthError> {
-        let display_name = person.display_name.as_deref().unwrap_or(&person.handle);
-        text::handle(&person.handle)?;
-        text::name("display_name", display_name)?;
-        text::password(&person.password)?;
-        let user = NewUser {
-            id: UserId::new(),
-            handle: person.handle.clone(),
-            display_name: display_name.to_owned(),
-            role,
-            password_hash: self.passwords.hash(&person.password).await?,
-        };
-        Ok(self.store.create_user(&user).await?)
+        create_user(&*self.store, &self.passwords, person, role).await
     }
 
     /// Signs in.
@@ -429,6 +418,31 @@ impl Identity {
         };
         if ended { Err(AuthError::SessionRevoked) } else { Ok(()) }
     }
+}
+
+/// Makes an account without a node's [`Identity`], whose keys a command for administrators has no need of.
+///
+/// # Errors
+///
+/// As [`Identity::create_user`].
+pub async fn create_user(
+    store: &dyn Store,
+    passwords: &Passwords,
+    person: &NewPerson,
+    role: Role,
+) -> Result<User, AuthError> {
+    let display_name = person.display_name.as_deref().unwrap_or(&person.handle);
+    text::handle(&person.handle)?;
+    text::name("display_name", display_name)?;
+    text::password(&person.password)?;
+    let user = NewUser {
+        id: UserId::new(),
+        handle: person.handle.clone(),
+        display_name: display_name.to_owned(),
+        role,
+        password_hash: passwords.hash(&person.password).await?,
+    };
+    Ok(store.create_user(&user).await?)
 }
 
 fn check_device(device: Option<&Device>) -> Result<(), AuthError> {

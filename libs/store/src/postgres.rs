@@ -20,6 +20,7 @@ mod accounts;
 mod append;
 mod connect;
 mod devices;
+mod inspect;
 mod interval;
 mod log;
 mod messages;
@@ -41,6 +42,7 @@ mod tls;
 mod transaction;
 
 pub use connect::{Connection, Connector, TlsStream, connect};
+pub use inspect::{Facts, inspect};
 pub use schema::{Applied, MIGRATIONS, Migration, SchemaVersion, migrate, schema_digest, schema_version};
 pub use settings::DatabaseSettings;
 

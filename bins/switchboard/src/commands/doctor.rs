@@ -1,95 +1,141 @@
 //! `switchboard doctor`: looks at what nodes need, one thing after the other, and says what to do.
+//!
+//! It changes nothing. What one look finds does not keep it from the next, so that one run tells all there is.
 
+use std::cmp::Ordering;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use auth::keys::directory;
 use cluster::Listener;
-use domain::NodeId;
-use jiff::Timestamp;
-use node::{Settings, VERSION};
-use store::nodes::NodeInfo;
-use store::postgres::schema_version;
+use node::Settings;
+use store::StoreError;
+use store::postgres::{Facts, inspect, schema_version};
 
-use crate::commands::{Failure, require_database, store};
+use crate::commands::{Failure, require_database};
 
-/// Clocks that differ by more make logs and token times hard to understand.
-const SKEW_SECONDS: f64 = 1.0;
+/// The oldest PostgreSQL that the statements are written for.
+const OLDEST: u32 = 15;
+
+/// Clocks that differ by more make logs hard to read, and fresh tokens of one node are refused by another.
+const SKEW: Duration = Duration::from_secs(1);
+
+/// How full the queue of notifications may be before somebody should look for who holds it up.
+const QUEUE: f64 = 0.5;
 
 pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     require_database(&settings)?;
     let mut findings = Findings::default();
-    let version = match schema_version(&settings.database).await {
-        Ok(version) => version,
+    match inspect(&settings.database).await {
+        Ok(facts) => {
+            server(&facts, &mut findings)?;
+            connections(&settings, &facts, &mut findings)?;
+            clocks(&facts, &mut findings)?;
+            queue(&facts, &mut findings)?;
+            listen(&settings, &mut findings).await?;
+            migrations(&settings, &mut findings).await?;
+        }
         Err(error) => {
-            findings.bad("database", &error.to_string(), "check database.url, and that PostgreSQL runs");
-            return findings.end();
+            let advice = match &error {
+                StoreError::Settings(_) => "correct database.url",
+                _ => "check database.url, and that PostgreSQL runs there and lets this machine in",
+            };
+            findings.bad("database", &error.to_string(), advice)?;
         }
-    };
-    findings.good("database", "it answers");
-    match version.database.cmp(&version.binary) {
-        std::cmp::Ordering::Less => {
-            let found = format!("migration {} of {}", version.database, version.binary);
-            findings.bad("migrations", &found, "run: switchboard migrate");
-            return findings.end();
-        }
-        std::cmp::Ordering::Greater => {
-            let found = format!("migration {}, this release knows {}", version.database, version.binary);
-            findings.bad("migrations", &found, "use the newer release");
-        }
-        std::cmp::Ordering::Equal => findings.good("migrations", &format!("all {}", version.database)),
     }
-    listen(&settings, &mut findings).await?;
-    clocks(&settings, &mut findings).await?;
-    keys(&settings, &mut findings);
+    keys(&settings, &mut findings)?;
     findings.end()
+}
+
+fn server(facts: &Facts, findings: &mut Findings) -> io::Result<()> {
+    if facts.major < OLDEST {
+        let found = format!("PostgreSQL {}", facts.version);
+        return findings.bad("database", &found, &format!("use PostgreSQL {OLDEST} or newer"));
+    }
+    let trip = facts.round_trip.as_secs_f64() * 1000.0;
+    findings.good("database", &format!("PostgreSQL {}, answers in {trip:.1} ms", facts.version))
+}
+
+fn connections(settings: &Settings, facts: &Facts, findings: &mut Findings) -> io::Result<()> {
+    let Facts { connections, most_connections, .. } = facts;
+    let found = format!("{connections} of {most_connections} in use");
+    // The pool, the notifier, the listener, and the listener's own test.
+    let node = settings.database.pool_size as u64 + 3;
+    if connections + node > *most_connections {
+        let advice = format!(
+            "a node takes up to {node}: raise max_connections of PostgreSQL, or lower database.pool_size"
+        );
+        return findings.bad("sessions", &found, &advice);
+    }
+    findings.good("sessions", &format!("{found}; a node takes up to {node}"))
+}
+
+fn clocks(facts: &Facts, findings: &mut Findings) -> io::Result<()> {
+    let ahead = facts.clock_ahead.as_secs_f64();
+    if facts.clock_ahead.unsigned_abs() > SKEW + facts.round_trip / 2 {
+        let found = format!("the database's clock is {ahead:+.1} s from this machine's");
+        return findings.bad("clocks", &found, "let NTP set the clocks of both machines");
+    }
+    findings.good("clocks", &format!("{:+.0} ms apart", ahead * 1000.0))
+}
+
+fn queue(facts: &Facts, findings: &mut Findings) -> io::Result<()> {
+    let found = format!("{:.0} % full", facts.notification_queue * 100.0);
+    if facts.notification_queue > QUEUE {
+        let advice = "a session that listens sits in a transaction or does not read: \
+                      find it in pg_stat_activity and end it";
+        return findings.bad("queue", &found, advice);
+    }
+    findings.good("queue", &found)
 }
 
 async fn listen(settings: &Settings, findings: &mut Findings) -> Result<(), Failure> {
     let connector = node::connector(settings, "doctor")?;
     match Listener::probe(connector, settings.listener.clone()).await {
-        Ok(()) => findings.good("listen", "notifications arrive"),
+        Ok(()) => findings.good("listen", "a notification came back through database.url")?,
         Err(error) => findings.bad(
             "listen",
             &error.to_string(),
             "database.url must lead to the primary directly: no pooler in transaction mode, no standby",
-        ),
+        )?,
     }
     Ok(())
 }
 
-/// Compares clocks by a heartbeat, which also shows that rows can be written.
-async fn clocks(settings: &Settings, findings: &mut Findings) -> Result<(), Failure> {
-    let store = store(settings).await?;
-    let id = NodeId::new();
-    let info = NodeInfo { id, role: "doctor".into(), version: VERSION.into(), name: "doctor".into() };
-    let before = Timestamp::now();
-    store.beat(&info).await?;
-    let after = Timestamp::now();
-    let seen = store.nodes().await?.into_iter().find(|node| node.info.id == id);
-    store.leave(id).await?;
-    let Some(seen) = seen else {
-        findings.bad("clocks", "a heartbeat was written and is not there", "look at the log of PostgreSQL");
-        return Ok(());
+async fn migrations(settings: &Settings, findings: &mut Findings) -> io::Result<()> {
+    let version = match schema_version(&settings.database).await {
+        Ok(version) => version,
+        Err(error) => return findings.bad("migrations", &error.to_string(), "see what the others say"),
     };
-    let middle = before.as_microsecond().midpoint(after.as_microsecond());
-    let skew = (seen.seen_at.as_microsecond() - middle) as f64 / 1e6;
-    if skew.abs() > SKEW_SECONDS {
-        let found = format!("the database's clock is {skew:+.1} s from this machine's");
-        findings.bad("clocks", &found, "run NTP on both machines");
-    } else {
-        findings.good("clocks", &format!("{:+.0} ms apart", skew * 1000.0));
+    match version.database.cmp(&version.binary) {
+        Ordering::Less => {
+            let found = format!("{} of {} are applied", version.database, version.binary);
+            findings.bad("migrations", &found, "run: switchboard migrate")
+        }
+        Ordering::Greater => {
+            let found = format!("{} are applied, this release knows {}", version.database, version.binary);
+            findings.bad("migrations", &found, "use the newer release")
+        }
+        Ordering::Equal => findings.good("migrations", &format!("all {} are applied", version.database)),
     }
-    Ok(())
 }
 
-fn keys(settings: &Settings, findings: &mut Findings) {
+fn keys(settings: &Settings, findings: &mut Findings) -> io::Result<()> {
     let dir = &settings.secrets.signing_key_dir;
-    match std::fs::read_dir(dir) {
-        Ok(_) => findings.good("keys", &format!("{} can be read", dir.display())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            findings.good("keys", &format!("{} is made when the first node starts", dir.display()));
+    let read = directory::manifest(dir).and_then(|manifest| match manifest {
+        Some(_) => directory::load(dir).map(|set| Some(set.jwks().keys.len())),
+        None => Ok(None),
+    });
+    match read {
+        Ok(Some(count)) => findings.good("keys", &format!("{count} in {}", dir.display())),
+        Ok(None) => {
+            let found = format!("{} is made when the first api or gateway node starts", dir.display());
+            findings.good("keys", &found)
         }
         Err(error) => findings.bad(
             "keys",
-            &format!("{}: {error}", dir.display()),
-            "secrets.signing_key_dir must be readable for this user, and shared by all api and gateway nodes",
+            &error.to_string(),
+            "secrets.signing_key_dir must belong to whoever runs the nodes, and be shared by all of them",
         ),
     }
 }
@@ -101,13 +147,13 @@ struct Findings {
 }
 
 impl Findings {
-    fn good(&self, what: &str, found: &str) {
-        println!("ok    {what:<10} {found}");
+    fn good(&self, what: &str, found: &str) -> io::Result<()> {
+        writeln!(io::stdout(), "ok     {what:<10}  {found}")
     }
 
-    fn bad(&mut self, what: &str, found: &str, advice: &str) {
+    fn bad(&mut self, what: &str, found: &str, advice: &str) -> io::Result<()> {
         self.faults += 1;
-        println!("FAULT {what:<10} {found}\n      {:<10} {advice}", "");
+        writeln!(io::stdout(), "FAULT  {what:<10}  {found}\n       {:<10}  {advice}", "")
     }
 
     fn end(self) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use node::Settings;
 
 use crate::cli::{ClusterAction, ClusterArgs};
 use crate::cluster::{self, Options, Output, Role};
-use crate::commands::Failure;
+use crate::commands::{Failure, say};
 
 pub(super) async fn run(
     arguments: ClusterArgs,
@@ -19,8 +19,7 @@ pub(super) async fn run(
         Some(ClusterAction::Add { role, data_dir }) => cluster::add(data_dir, *role).await?,
         None => return start(arguments, config, settings).await,
     };
-    println!("{told}");
-    Ok(())
+    say(told)
 }
 
 async fn start(arguments: ClusterArgs, config: Option<PathBuf>, settings: Settings) -> Result<(), Failure> {

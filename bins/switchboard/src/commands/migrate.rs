@@ -4,23 +4,23 @@ use node::Settings;
 use store::Log;
 use store::postgres::{Postgres, migrate, schema_version};
 
-use crate::commands::{Failure, require_database};
+use crate::commands::{Failure, require_database, say};
 
 pub(super) async fn run(settings: Settings, new_log_epoch: bool) -> Result<(), Failure> {
     require_database(&settings)?;
     let applied = migrate(&settings.database).await?;
     for migration in &applied {
-        println!("applied {:04} {}", migration.version, migration.name);
+        say(format_args!("applied {:04} {}", migration.version, migration.name))?;
     }
     let version = schema_version(&settings.database).await?;
     if applied.is_empty() {
-        println!("nothing to do: the database is at migration {:04}", version.database);
+        say(format_args!("nothing to do: the database is at migration {:04}", version.database))?;
     }
     if new_log_epoch {
         let store = Postgres::connect(&settings.database, &prometheus::Registry::new()).await?;
         let before = store.log_epoch().await?;
         let epoch = store.renew_log_epoch(before).await?;
-        println!("the log epoch is {epoch} now (it was {before}): clients refetch what they have");
+        say(format_args!("the log epoch is {epoch} now (it was {before}): clients refetch what they have"))?;
     }
     Ok(())
 }

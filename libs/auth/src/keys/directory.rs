@@ -72,17 +72,7 @@ pub fn open(dir: &Path) -> Result<KeySet, AuthError> {
 ///
 /// As [`open`]. A key that only verifies and can't be read is left out, with a warning.
 pub fn load(dir: &Path) -> Result<KeySet, AuthError> {
-    refuse_strangers(dir, "0700")?;
-    let path = dir.join(MANIFEST);
-    let manifest: Manifest = serde_json::from_slice(&read(&path)?)
-        .map_err(|error| AuthError::Keys(format!("{} is broken: {error}", path.display())))?;
-    if manifest.version != 1 {
-        return Err(AuthError::Keys(format!(
-            "{} has version {}, this release reads 1",
-            path.display(),
-            manifest.version
-        )));
-    }
+    let manifest = read_manifest(dir)?;
     let active = read_key(dir, &manifest.active)?;
     let others = manifest.keys.iter().filter(|key| key.kid != manifest.active);
     let others = others.filter_map(|key| match read_key(dir, &key.kid) {
@@ -94,6 +84,35 @@ pub fn load(dir: &Path) -> Result<KeySet, AuthError> {
     });
     let others = others.collect();
     Ok(KeySet::new(active, others))
+}
+
+/// What the manifest says; none where no key was made yet. Makes nothing.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn manifest(dir: &Path) -> Result<Option<Manifest>, AuthError> {
+    let path = dir.join(MANIFEST);
+    if path.try_exists().map_err(|e| fault("look for", &path, &e))? {
+        read_manifest(dir).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+fn read_manifest(dir: &Path) -> Result<Manifest, AuthError> {
+    refuse_strangers(dir, "0700")?;
+    let path = dir.join(MANIFEST);
+    let manifest: Manifest = serde_json::from_slice(&read(&path)?)
+        .map_err(|error| AuthError::Keys(format!("{} is broken: {error}", path.display())))?;
+    if manifest.version != 1 {
+        return Err(AuthError::Keys(format!(
+            "{} has version {}, this release reads 1",
+            path.display(),
+            manifest.version
+        )));
+    }
+    Ok(manifest)
 }
 
 fn create_first(dir: &Path) -> Result<(), AuthError> {

@@ -157,3 +157,15 @@ async fn the_published_keys_are_public_halves() {
     assert_eq!(key["x"].as_str().expect("text").len(), 43);
     assert!(!key.contains_key("d"));
 }
+
+#[test]
+fn looking_at_the_keys_makes_none() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let keys = dir.path().join("keys");
+    assert!(directory::manifest(&keys).expect("nothing is in the way").is_none());
+    assert!(!keys.exists());
+    let set = directory::open(&keys).expect("opened");
+    let manifest = directory::manifest(&keys).expect("readable").expect("made");
+    assert_eq!(manifest.active, set.active().id);
+    assert_eq!(manifest.keys.len(), 1);
+}

@@ -174,7 +174,7 @@ pub(super) async fn check_version(session: &Session) -> Result<(), Fault> {
 }
 
 /// Runs work on a connection of its own, which ends with it.
-async fn on_connection<T>(
+pub(super) async fn on_connection<T>(
     connector: &Connector,
     work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
@@ -188,7 +188,11 @@ async fn on_connection<T>(
     }
 }
 
-async fn run(client: &Client, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, StoreError> {
+pub(super) async fn run(
+    client: &Client,
+    statement: &Statement,
+    params: Params<'_>,
+) -> Result<Vec<Row>, StoreError> {
     client
         .query(statement.sql, params)
         .await

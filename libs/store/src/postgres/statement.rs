@@ -33,6 +33,7 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::accounts::STATEMENTS,
     super::append::STATEMENTS,
     super::devices::STATEMENTS,
+    super::inspect::STATEMENTS,
     super::log::STATEMENTS,
     super::messages::STATEMENTS,
     super::nodes::STATEMENTS,

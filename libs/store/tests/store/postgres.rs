@@ -1,5 +1,6 @@
 //! PostgreSQL: the contract suite, and what only this database has.
 
+mod inspect;
 mod log;
 mod schema;
 mod tls;

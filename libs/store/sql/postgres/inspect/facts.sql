@@ -1,0 +1,8 @@
+-- What the server says of itself, for whoever looks into an installation.
+SELECT
+    current_setting('server_version') AS version,
+    current_setting('server_version_num')::integer AS version_number,
+    current_setting('max_connections')::integer AS most_connections,
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+    pg_notification_queue_usage() AS notification_queue,
+    clock_timestamp() AS now
