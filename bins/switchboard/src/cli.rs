@@ -26,8 +26,9 @@ pub struct Common {
     /// Configuration file (TOML); otherwise the one that SWITCHBOARD_CONFIG names.
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
-    /// PostgreSQL: postgres://user:password@host/database; the key `database.url`.
-    #[arg(long, value_name = "URL", global = true, hide_env_values = true)]
+    /// PostgreSQL: postgres://user:password@host/database; the key `database.url`. Others on this machine see
+    /// arguments; they do not see SWITCHBOARD__DATABASE__URL.
+    #[arg(long, value_name = "URL", global = true)]
     pub database_url: Option<String>,
     /// Check the configuration and stop.
     #[arg(long, global = true)]
@@ -74,13 +75,13 @@ pub struct ClusterArgs {
     #[command(subcommand)]
     pub action: Option<ClusterAction>,
     /// Api nodes.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = at_most)]
     pub api: usize,
     /// Gateway nodes.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = at_most)]
     pub gateway: usize,
     /// Worker nodes.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = at_most)]
     pub worker: usize,
     /// The first port: nodes take two each, in order; free ones otherwise.
     #[arg(long, value_name = "PORT")]
@@ -144,6 +145,14 @@ pub enum UserCommand {
 pub enum KeysCommand {
     /// The keys of `secrets.signing_key_dir`.
     List,
+}
+
+/// How many nodes of a role one machine is asked to run.
+const MOST_NODES: usize = 50;
+
+fn at_most(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| *count <= MOST_NODES);
+    count.ok_or_else(|| format!("allowed is 0 to {MOST_NODES}"))
 }
 
 #[cfg(test)]

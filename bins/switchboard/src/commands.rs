@@ -26,28 +26,27 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Runs a command line to its exit code: 0 done, 1 failed, 2 bad configuration.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
-    let settings = match load(&cli.common) {
-        Ok(loaded) => loaded.settings,
+    let loaded = match load(&cli.common) {
+        Ok(loaded) => loaded,
         Err(code) => return code,
     };
     if cli.common.check_config {
         return finish(async { say("the configuration is good") });
     }
-    match cli.command {
-        None => all::run(settings),
-        Some(Command::Node { role, tethered }) => one_node::run(&settings, role, tethered),
-        Some(Command::Cluster(arguments)) => {
-            finish(local_cluster::run(arguments, cli.common.config, settings))
-        }
-        Some(Command::Migrate { new_log_epoch }) => finish(migrate::run(settings, new_log_epoch)),
-        Some(Command::User(UserCommand::Add { handle, display_name, admin, password_stdin })) => {
+    let Some(command) = cli.command else { return all::run(loaded) };
+    let settings = loaded.settings;
+    match command {
+        Command::Node { role, tethered } => one_node::run(&settings, role, tethered),
+        Command::Cluster(arguments) => finish(local_cluster::run(arguments, cli.common.config, settings)),
+        Command::Migrate { new_log_epoch } => finish(migrate::run(settings, new_log_epoch)),
+        Command::User(UserCommand::Add { handle, display_name, admin, password_stdin }) => {
             let role = if admin { Role::Admin } else { Role::User };
             let password = if password_stdin { user::Password::Given } else { user::Password::Made };
             finish(user::add(settings, user::NewUser { handle, display_name, role, password }))
         }
-        Some(Command::Keys(KeysCommand::List)) => finish(keys::list(settings)),
-        Some(Command::Nodes) => finish(nodes::run(settings)),
-        Some(Command::Doctor) => finish(doctor::run(settings)),
+        Command::Keys(KeysCommand::List) => finish(keys::list(settings)),
+        Command::Nodes => finish(nodes::run(settings)),
+        Command::Doctor => finish(doctor::run(settings)),
     }
 }
 

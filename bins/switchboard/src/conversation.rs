@@ -1,25 +1,51 @@
-//! The first conversation with a server that just started, to be pasted into a terminal.
+//! The first conversation with a server that just started, to be pasted into a shell.
 
-/// Commands that make an account, sign in at the gateway and send a message.
-pub(crate) fn text(api: &str, gateway: &str) -> String {
+/// How Alex gets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// Registration is open.
+    Open,
+    /// Whoever runs the server adds people.
+    Closed,
+}
+
+/// Commands that make an account, connect to the gateway, and send a message that arrives there.
+pub(crate) fn text(api: &str, gateway: &str, entrance: Entrance) -> String {
+    // With the number of the shell, since the data of an earlier run may be there.
+    let credentials =
+        r#"{"handle":"alex'$$'","password":"correct horse","device":{"kind":"desktop","name":"shell"}}"#;
+    let (before, path) = match entrance {
+        Entrance::Open => ("", "register"),
+        Entrance::Closed => (
+            "  echo 'correct horse' | switchboard user add alex$$ --password-stdin --database-url ...\n",
+            "login",
+        ),
+    };
     format!(
-        r#"Try it (curl, and websocat for the socket):
+        r#"Try it (with curl, and websocat for the socket):
 
+  post() {{ curl -sS "$1" -H "authorization: Bearer $token" -H 'content-type: application/json' -d "$2"; }}
   field() {{ sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }}
-  json='content-type: application/json'
-  alex=$(curl -s {api}/v1/auth/register -H "$json" -d '{{"handle":"alex","password":"a password","device":{{"kind":"web","name":"terminal"}}}}')
-  bearer="authorization: Bearer $(echo "$alex" | field access_token)"
-  room=$(curl -s {api}/v1/rooms -H "$bearer" -H "$json" -d '{{"kind":"group","name":"Hello","members":[]}}' | field id)
-
-  ticket=$(curl -s -X POST {api}/v1/ws/ticket -H "$bearer" | field ticket)
-  websocat "{gateway}?ticket=$ticket"
-
-and there, with the device_id of: echo "$alex" | field device_id
-
-  {{"op":"identify","device_id":"..."}}
-
-then, from a second terminal with the same variables, watch this arrive:
-
-  curl -s {api}/v1/rooms/$room/messages -H "$bearer" -H "$json" -d '{{"body":"Hello!","nonce":"1"}}'"#
+{before}  alex=$(post {api}/v1/auth/{path} '{credentials}')
+  token=$(echo "$alex" | field access_token) device=$(echo "$alex" | field device_id)
+  room=$(post {api}/v1/rooms '{{"kind":"group","name":"Hello","members":[]}}' | field id)
+  ticket=$(post {api}/v1/ws/ticket '' | field ticket)
+  (echo '{{"op":"identify","device_id":"'$device'"}}'; while sleep 15; do echo '{{"op":"ping"}}'; done) |
+    websocat "{gateway}?ticket=$ticket" &
+  sleep 1; post {api}/v1/rooms/$room/messages '{{"body":"Hello!","nonce":"n1"}}'"#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_in_is_the_one_that_is_open() {
+        let open = text("http://h", "ws://h/v1/gateway", Entrance::Open);
+        assert!(open.contains("http://h/v1/auth/register") && !open.contains("user add"), "{open}");
+        let closed = text("http://h", "ws://h/v1/gateway", Entrance::Closed);
+        assert!(closed.contains("http://h/v1/auth/login") && closed.contains("user add alex$$"), "{closed}");
+        assert!(closed.contains(r#"websocat "ws://h/v1/gateway?ticket=$ticket""#), "{closed}");
+    }
 }

@@ -8,7 +8,7 @@ use super::database::Database;
 use super::member::Ended;
 use super::plan::{Role, Spec};
 use super::supervisor::Member;
-use crate::conversation;
+use crate::conversation::{self, Entrance};
 
 /// Tells people what happens. Standard output is for the answer alone.
 pub(super) fn say(text: &str) {
@@ -65,7 +65,7 @@ pub(super) fn text(dir: &Path, database: &Database, members: &[Member]) -> Strin
     let first = |role: Role| members.iter().find(|member| member.spec.role == role)?.spec.url();
     if let (Some(api), Some(gateway)) = (first(Role::Api), first(Role::Gateway)) {
         line("");
-        line(&conversation::text(&api, &gateway));
+        line(&conversation::text(&api, &gateway, Entrance::Open));
     }
     line("");
     line("Try faults, from another terminal (NODE is a name from above, or postgres):");

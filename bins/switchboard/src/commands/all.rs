@@ -6,6 +6,9 @@ use std::process::ExitCode;
 use domain::NodeId;
 use node::{App, BuildError, ClusterMode, Faces, Node, RoleName, Settings};
 use process::http::{ServeSettings, Server};
+use process::settings::{Loaded, Source};
+
+use crate::conversation::{self, Entrance};
 
 const NO_DATABASE: &str = "\
 switchboard: there is no database. The embedded one comes with a later release; until then
@@ -15,13 +18,17 @@ switchboard: there is no database. The embedded one comes with a later release; 
                                                            uses one that you have";
 
 /// Migrates the database, serves everything on `http.listen`, and prints where.
-pub(super) fn run(mut settings: Settings) -> ExitCode {
+pub(super) fn run(loaded: Loaded<Settings>) -> ExitCode {
+    // One process: nobody to notify, nobody to hear, unless somebody says that there are others.
+    let alone = loaded.source("cluster.mode") == Source::Default;
+    let mut settings = loaded.settings;
     if settings.database.url.is_empty() {
         eprintln!("{NO_DATABASE}");
         return ExitCode::from(2);
     }
-    // One process: nobody to notify, nobody to hear.
-    settings.cluster.mode = ClusterMode::Single;
+    if alone {
+        settings.cluster.mode = ClusterMode::Single;
+    }
     node::app::main(&settings, RoleName::All, build, std::future::pending::<()>())
 }
 
@@ -52,17 +59,17 @@ async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
 }
 
 fn greeting(settings: &Settings, address: &str) -> String {
-    let people = match settings.auth.registration {
-        auth::RegistrationMode::Open => "Registration is open.".to_owned(),
+    let (people, entrance) = match settings.auth.registration {
+        auth::RegistrationMode::Open => ("open", Entrance::Open),
         auth::RegistrationMode::Closed => {
-            "Registration is closed. Add people with: switchboard user add alex --database-url ...".to_owned()
+            ("closed: people are added by `switchboard user add`", Entrance::Closed)
         }
     };
-    let conversation =
-        crate::conversation::text(&format!("http://{address}"), &format!("ws://{address}/v1/gateway"));
+    let (api, gateway) = (format!("http://{address}"), format!("ws://{address}/v1/gateway"));
     format!(
-        "Switchboard serves http://{address} (OpenAPI at /v1/openapi.json, WebSockets at /v1/gateway).\n\
-         Health and metrics: http://{}\n{people}\n\n{conversation}",
-        settings.admin.listen
+        "Switchboard serves {api} (OpenAPI at /v1/openapi.json) and {gateway}.\n\
+         Health and metrics: http://{}/healthz/ready, /metrics. Registration is {people}.\n\n{}",
+        settings.admin.listen,
+        conversation::text(&api, &gateway, entrance)
     )
 }
