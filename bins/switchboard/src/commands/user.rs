@@ -1,8 +1,9 @@
 //! `switchboard user`.
 
-use auth::{NewPerson, Passwords, create_user};
+use auth::{AuthError, NewPerson, Passwords, create_user};
 use domain::Role;
 use node::Settings;
+use store::StoreError;
 use uuid::Uuid;
 
 use crate::commands::{Failure, say, store};
@@ -39,7 +40,10 @@ pub(super) async fn add(settings: Settings, user: NewUser) -> Result<(), Failure
     let passwords = Passwords::new(&settings.auth).await?;
     let person =
         NewPerson { handle: user.handle, password: password.clone(), display_name: user.display_name };
-    let added = create_user(&*store, &passwords, &person, user.role).await?;
+    let added = create_user(&*store, &passwords, &person, user.role).await.map_err(|error| match error {
+        AuthError::Store(StoreError::Refused(refusal)) => Failure::from(refusal.public_message()),
+        error => error.into(),
+    })?;
     say(format_args!("added {} ({}), id {}", added.handle, added.role.as_str(), added.id))?;
     match user.password {
         Password::Given => Ok(()),

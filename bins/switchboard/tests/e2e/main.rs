@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod chaos;
+mod commands;
 mod conversation;
 mod devices;
 mod doors;
@@ -11,7 +12,9 @@ mod ending;
 mod frames;
 mod input;
 mod listener;
+mod local;
 mod outage;
+mod program;
 mod raw;
 mod signin;
 mod slow;

@@ -1,0 +1,121 @@
+//! The commands of whoever runs a server, and what they say about a configuration that is not good.
+
+use std::fs;
+use std::process::Command;
+
+use testkit::postgres::TestDatabase;
+
+use crate::program::{program, run, run_with};
+
+/// A command on a database, with a key directory that is not there.
+fn on(database: &TestDatabase, keys: &std::path::Path, arguments: &str) -> Command {
+    let mut command = program(arguments);
+    command
+        .env("SWITCHBOARD__DATABASE__URL", database.url())
+        .env("SWITCHBOARD__SECRETS__SIGNING_KEY_DIR", keys)
+        .env("SWITCHBOARD__AUTH__ARGON2_MEMORY_KIB", "64");
+    command
+}
+
+#[tokio::test]
+async fn without_a_database_it_says_what_to_do() {
+    run(program("")).await.refused(2, &["switchboard cluster", "--database-url postgres://"]);
+    run(program("nodes")).await.refused(1, &["--database-url postgres://", "database.url"]);
+    run(program("migrate")).await.refused(1, &["--database-url"]);
+}
+
+#[tokio::test]
+async fn a_bad_setting_is_told_with_its_key_and_its_source_by_every_command() {
+    for arguments in ["", "cluster", "migrate", "doctor", "node api", "--check-config"] {
+        let mut command = program(arguments);
+        command.env("SWITCHBOARD__GATEWAY__HEARTBEAT_INTERVALL", "5s");
+        let parts = [
+            "gateway.heartbeat_intervall",
+            "SWITCHBOARD__GATEWAY__HEARTBEAT_INTERVALL",
+            "did you mean gateway.heartbeat_interval?",
+        ];
+        run(command).await.refused(2, &parts);
+    }
+    let mut command = program("cluster");
+    command.env("SWITCHBOARD__RELAY__SHARDS", "0");
+    run(command).await.refused(2, &["relay.shards", "\"0\"", "SWITCHBOARD__RELAY__SHARDS", "1 to 64"]);
+
+    run(program("doctor --database-url mysql://alex:hunter2@db.example.com"))
+        .await
+        .refused(2, &["database.url", "the command line", "postgres://"]);
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("switchboard.toml");
+    fs::write(&file, "[http]\nlisten = \"somewhere\"\n").expect("written");
+    let mut command = program("--check-config");
+    command.env("SWITCHBOARD_CONFIG", &file);
+    let path = file.display().to_string();
+    run(command).await.refused(2, &["http.listen", "somewhere", &path, "socket address"]);
+    fs::write(&file, "[http]\nlisten = \"127.0.0.1:0\"\n").expect("written");
+    let good = run(program(&format!("--check-config --config {path}"))).await.good();
+    assert_eq!(good.out, "the configuration is good\n");
+}
+
+#[tokio::test]
+async fn secrets_of_the_command_line_are_not_shown() {
+    let ran = run(program("doctor --database-url postgres://alex:hunter2@db.example.com/x?sslmode=y")).await;
+    assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");
+    ran.refused(2, &["database.url", "verify-full"]);
+    // Nobody listens there; the address may be told.
+    let ran = run(program("doctor --database-url postgres://alex:hunter2@127.0.0.1:1/chat")).await;
+    assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");
+    assert!(ran.out.contains("FAULT  database"), "{ran:?}");
+    ran.refused(1, &["one thing is wrong"]);
+}
+
+#[tokio::test]
+async fn a_database_is_looked_into_migrated_and_filled() {
+    let (database, dir) = (TestDatabase::empty().await, tempfile::tempdir().expect("a directory"));
+    let keys = dir.path().join("keys");
+    let on = |arguments| on(&database, &keys, arguments);
+
+    let looked = run(on("doctor")).await;
+    assert!(
+        looked.out.contains("FAULT  migrations") && looked.out.contains("switchboard migrate"),
+        "{looked:?}"
+    );
+    assert!(looked.out.contains("ok     listen") && looked.out.contains("ok     clocks"), "{looked:?}");
+    looked.refused(1, &["one thing is wrong"]);
+    run(on("nodes")).await.refused(1, &["switchboard migrate"]);
+
+    let migrated = run(on("migrate")).await.good();
+    assert!(migrated.out.starts_with("applied 0001 create_people\n"), "{migrated:?}");
+    let again = run(on("migrate")).await.good();
+    assert!(again.out.starts_with("nothing to do"), "{again:?}");
+    let epochs = run(on("migrate --new-log-epoch")).await.good();
+    let more = run(on("migrate --new-log-epoch")).await.good();
+    let epoch = epochs.out.split("the log epoch is ").nth(1).and_then(|rest| rest.split(' ').next());
+    assert!(more.out.contains(&format!("(it was {})", epoch.expect("an epoch"))), "{epochs:?} {more:?}");
+
+    let looked = run(on("doctor")).await.good();
+    assert!(!looked.out.contains("FAULT") && looked.out.lines().count() == 7, "{looked:?}");
+    assert_eq!(run(on("nodes")).await.good().out, "no node runs on this database\n");
+
+    people(&on).await;
+    let none = run(on("keys list")).await.good();
+    assert!(none.out.contains("there are no keys yet"), "{none:?}");
+    assert!(!keys.exists(), "commands make no keys");
+    fs::create_dir(&keys).expect("made");
+    fs::write(keys.join("manifest.json"), "{").expect("written");
+    let looked = run(on("doctor")).await;
+    assert!(looked.out.contains("FAULT  keys") && looked.out.contains("chmod 0700"), "{looked:?}");
+}
+
+async fn people(on: &impl Fn(&'static str) -> Command) {
+    let added =
+        run_with(on("user add alex --display-name Alex --admin --password-stdin"), "correct horse\n").await;
+    assert!(added.good().out.starts_with("added alex (admin), id "));
+    run_with(on("user add alex --password-stdin"), "correct horse\n")
+        .await
+        .refused(1, &["this handle is taken"]);
+    run_with(on("user add sam --password-stdin"), "short\n").await.refused(1, &["password", "10 to 256"]);
+    run_with(on("user add sam --password-stdin"), "").await.refused(1, &["password"]);
+    run(on("user add Sam")).await.refused(1, &["handle", "a-z"]);
+    let made = run(on("user add sam")).await.good();
+    assert!(made.out.contains("added sam (user)") && made.out.contains("the password, shown this once: "));
+}
