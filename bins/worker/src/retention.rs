@@ -46,11 +46,13 @@ impl RetentionMetrics {
         registry.register(Box::new(metrics.removed.clone()))?;
         registry.register(Box::new(metrics.errors.clone()))?;
         registry.register(Box::new(metrics.seconds.clone()))?;
+        // Counters that are there from the start can be watched.
+        metrics.reaped(&Reaped::default());
+        metrics.removed("events", 0);
         Ok(metrics)
     }
 
     fn removed(&self, what: &str, rows: u64) {
-        // Also when there were none: a counter that is there from the start can be watched.
         self.removed.with_label_values(&[what]).inc_by(rows);
     }
 

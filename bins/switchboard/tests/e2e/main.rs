@@ -17,6 +17,7 @@ mod outage;
 mod program;
 mod raw;
 mod signin;
+mod single;
 mod slow;
 mod sse;
 mod wire;
