@@ -13,6 +13,9 @@
 //! Both numbers are compared and moved under the lock of the stream's shard, so whichever way an event
 //! comes (from memory, from the relay, twice, late) each subscriber gets it once and in order.
 //!
+//! The streams of a connection are read in the order in which it came to follow them: a room that the person was added
+//! to comes after the person's own stream, so nothing of it overtakes the `room.added` that tells of it.
+//!
 //! Membership takes effect here: `member.left` ends the subscriptions of that person before it is
 //! passed on, `room.added` and `room.removed` in a person's stream begin and end theirs,
 //! `session.revoked` closes the connections of that sign-in.
@@ -35,7 +38,7 @@ use uuid::Uuid;
 use crate::connection::Connection;
 use crate::encoded::{Encoded, Path};
 use crate::hub::effects::Effect;
-use crate::hub::stream::{Pulled, StreamState};
+use crate::hub::stream::{Joining, Pulled, StreamState};
 use crate::metrics::RealtimeMetrics;
 
 /// Why the relay is asked to look at a stream.
@@ -59,6 +62,15 @@ pub(crate) struct Shard {
 pub(crate) struct Followed {
     pub(crate) stream: StreamRef,
     pub(crate) seen: u64,
+}
+
+/// When a new subscription takes pushes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pushes {
+    /// At once.
+    AtOnce,
+    /// Once its connection has pulled, which it does in the order in which it came to follow streams.
+    OncePulled,
 }
 
 /// The hub of one node.
@@ -127,6 +139,16 @@ impl Hub {
     /// node begins to follow the stream with it, the relay looks for what came since. Answers what this
     /// node has seen of the stream.
     pub fn subscribe(&self, connection: &Arc<Connection>, stream: StreamRef, last: u64, head: u64) -> u64 {
+        self.follow(connection, stream, (last, head), Pushes::AtOnce)
+    }
+
+    fn follow(
+        &self,
+        connection: &Arc<Connection>,
+        stream: StreamRef,
+        (last, head): (u64, u64),
+        pushes: Pushes,
+    ) -> u64 {
         let shard = self.shard(stream.id);
         let mut streams = shard.streams.lock();
         // Noted under the lock: an unsubscribe that comes between would leave one of the two behind.
@@ -140,7 +162,10 @@ impl Hub {
         });
         state.subscribe(connection, last, head);
         let seen = state.seen();
-        if last < seen {
+        if pushes == Pushes::OncePulled {
+            state.hold(connection.meta.id);
+        }
+        if last < seen || pushes == Pushes::OncePulled {
             connection.outbox.lag();
         }
         drop(streams);
@@ -177,7 +202,7 @@ impl Hub {
     pub fn publish(&self, event: Event, path: Path) {
         let stream = event.stream;
         let shard = self.shard(stream.id);
-        let effects = {
+        let (effect, joining) = {
             let mut streams = shard.streams.lock();
             let Some(state) = streams.get_mut(&stream.id) else { return };
             if event.seq <= state.seen() {
@@ -189,17 +214,18 @@ impl Hub {
                 self.mark(shard, stream.id, Dirty { version, swept: false });
                 return;
             }
-            let effects = Effect::of(&event, state);
-            if let Some(Effect::Leave { user }) = &effects {
-                state.remove_user(*user, event.seq);
+            let (seq, effect) = (event.seq, Effect::of(&event));
+            if let Some(Effect::Leave { user }) = effect {
+                state.remove_user(user, seq);
             }
             state.deliver(&Encoded::event(event, path), self.recent, &self.metrics);
-            effects
+            let joins = matches!(effect, Some(Effect::Join { .. }));
+            (effect, if joins { state.joining(seq) } else { Vec::new() })
         };
         // Not under the lock: the room may live in the same shard. Two effects that overtake each other
         // do no harm, each is compared with the position that the subscription began at.
-        if let Some(effect) = effects {
-            self.apply(effect);
+        if let Some(effect) = effect {
+            self.apply(effect, joining);
         }
     }
 
@@ -384,11 +410,12 @@ impl Hub {
         &self.shards[usize::from(u16::from_be_bytes([a, b])) % self.shards.len()]
     }
 
-    fn apply(&self, effect: Effect) {
+    fn apply(&self, effect: Effect, joining: Vec<Joining>) {
         match effect {
-            Effect::Join { connections, room, head } => {
-                for connection in connections {
-                    self.subscribe(&connection, room.into(), head, head);
+            Effect::Join { room, head } => {
+                for Joining { connection, is_told } in joining {
+                    let pushes = if is_told { Pushes::AtOnce } else { Pushes::OncePulled };
+                    self.follow(&connection, room.into(), (head, head), pushes);
                 }
             }
             Effect::Part { user, room, seq } => {

@@ -133,13 +133,18 @@ impl Cursors {
         }
     }
 
+    /// A room that was left is not asked for again, unless what was given lies beyond: the person is in it again.
     fn forget_room(&mut self, data: &str) {
         #[derive(serde::Deserialize)]
         struct Removed {
             room_id: domain::RoomId,
+            seq: u64,
         }
         if let Ok(removed) = serde_json::from_str::<Removed>(data) {
-            self.seqs.remove(&removed.room_id.into());
+            let room = removed.room_id.into();
+            if self.seqs.get(&room).is_some_and(|given| *given < removed.seq) {
+                self.seqs.remove(&room);
+            }
         }
     }
 }
@@ -176,6 +181,9 @@ mod tests {
         cursors.seqs.insert(room.into(), 9);
         cursors.follow(&told(alex, 8, EventKind::RoomAdded, &added));
         assert_eq!(cursors.seqs[&room.into()], 9, "what was given already is not asked for again");
+        let old = format!(r#"{{"room_id":"{room}","seq":7}}"#);
+        cursors.follow(&told(alex, 9, EventKind::RoomRemoved, &old));
+        assert_eq!(cursors.seqs[&room.into()], 9, "there again");
         let removed = format!(r#"{{"room_id":"{room}","seq":10}}"#);
         cursors.follow(&told(alex, 9, EventKind::RoomRemoved, &removed));
         assert_eq!(cursors.seqs, [(alex.into(), 9)].into());

@@ -16,6 +16,7 @@ mod local;
 mod outage;
 mod program;
 mod raw;
+mod session;
 mod signin;
 mod single;
 mod slow;

@@ -1,8 +1,7 @@
 //! What the user has of each stream.
 //!
 //! Terms: a stream is *named* by `ready` or by a `room.added` event; its cursor is the number of its
-//! last event that was given to the user, or where delivery begins. A cursor is *fresh* when it came
-//! from `ready` alone. A stream that `room.removed` ends is followed up to the number said there, since
+//! last event that was given to the user, or where delivery begins. A stream that `room.removed` ends is followed up to the number said there, since
 //! events of the room may still be on their way. Of the person's own stream, numbers up to its head in `ready` are old news:
 //! `ready` knows already what they say about rooms.
 
@@ -17,17 +16,13 @@ use super::{Fault, Position};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cursor {
     seq: u64,
-    /// A second place where delivery may begin: of a room added while away, `ready` says its head now,
-    /// and `room.added` its head then.
-    or: Option<u64>,
-    is_fresh: bool,
     /// Delivery ends before this number.
     end: Option<u64>,
 }
 
 impl Cursor {
     const fn at(seq: u64) -> Self {
-        Self { seq, or: None, is_fresh: false, end: None }
+        Self { seq, end: None }
     }
 
     /// Whether all that was to come has come.
@@ -89,14 +84,14 @@ impl Followed {
     }
 
     /// Takes over the streams of `ready`. Cursors of another log epoch say nothing here: the server
-    /// answers each with a gap, and meanwhile they stand where delivery begins.
+    /// answers each with a gap, and meanwhile they stand where delivery begins. Those that a removal ended were not
+    /// named to the server: a room that is there again begins anew.
     pub(super) fn ready(&mut self, ready: &Ready) {
         let is_same_log = self.log_epoch.is_none_or(|epoch| epoch == ready.log_epoch);
         let known = std::mem::take(&mut self.streams);
         let cursor = |(stream, head): (&String, &u64)| {
-            let known = known.get(stream).filter(|_| is_same_log);
-            let fresh = Cursor { is_fresh: true, ..Cursor::at(*head) };
-            (stream.clone(), known.copied().unwrap_or(fresh))
+            let known = known.get(stream).filter(|cursor| is_same_log && cursor.end.is_none());
+            (stream.clone(), known.copied().unwrap_or(Cursor::at(*head)))
         };
         self.streams = ready.streams.iter().map(cursor).collect();
         self.log_epoch = Some(ready.log_epoch);
@@ -113,7 +108,7 @@ impl Followed {
         let verdict = self.judge(event);
         if matches!(verdict, Verdict::Deliver | Verdict::DeliverWith(_)) {
             let end = self.streams.get(&event.stream).and_then(|cursor| cursor.end);
-            self.put(&event.stream, Cursor { end, ..Cursor::at(event.seq) });
+            self.put(&event.stream, Cursor { seq: event.seq, end });
             self.follow_rooms(event);
         }
         verdict
@@ -133,7 +128,7 @@ impl Followed {
             return Verdict::DeliverWith(Fault::UnknownStream { stream, seq });
         };
         let expected = cursor.seq + 1;
-        if seq == expected || cursor.or.is_some_and(|or| seq == or + 1) {
+        if seq == expected {
             return Verdict::Deliver;
         }
         if seq < expected {
@@ -152,28 +147,23 @@ impl Followed {
     /// Begins and ends streams of rooms as the person's own stream says.
     fn follow_rooms(&mut self, event: &Event) {
         let is_added = event.kind == "room.added";
-        if event.stream != self.own.0 || !(is_added || event.kind == "room.removed") {
+        let is_old = event.seq <= self.own.1;
+        if is_old || event.stream != self.own.0 || !(is_added || event.kind == "room.removed") {
             return;
         }
         let Ok(change) = serde_json::from_str::<RoomChange>(event.data.get()) else { return };
         let stream = format!("room:{}", change.room_id);
-        let is_old = event.seq <= self.own.1;
-        match (is_added, self.streams.get_mut(&stream)) {
-            (true, Some(cursor)) if cursor.is_fresh && cursor.seq != change.head => {
-                let (low, high) = (cursor.seq.min(change.head), cursor.seq.max(change.head));
-                *cursor = Cursor { or: Some(high), is_fresh: true, ..Cursor::at(low) };
-            }
-            // Added again after a removal that this connection did not see.
-            (true, Some(cursor)) if !is_old && (cursor.seq < change.head || cursor.end.is_some()) => {
-                *cursor = Cursor::at(change.head);
-            }
-            (true, None) if !is_old => {
+        match (is_added, self.streams.get(&stream).copied()) {
+            // Given already, as far as that.
+            (true, Some(cursor)) if cursor.end.is_none() && cursor.seq >= change.head => {}
+            // Perhaps again, after a removal that this connection did not see.
+            (true, _) => {
                 self.streams.insert(stream, Cursor::at(change.head));
             }
-            (false, Some(&mut cursor)) if !is_old => {
-                self.put(&stream, Cursor { end: Some(change.seq), ..cursor });
-            }
-            _ => {}
+            // Given beyond it: the room is there again, which is said next.
+            (false, Some(cursor)) if cursor.seq >= change.seq && change.seq > 0 => {}
+            (false, Some(cursor)) => self.put(&stream, Cursor { end: Some(change.seq), ..cursor }),
+            (false, None) => {}
         }
     }
 }

@@ -1,17 +1,13 @@
 //! What an event changes for connections, beside being delivered.
 
-use std::sync::Arc;
-
 use domain::{AuthSessionId, Event, EventKind, RoomId, StreamKind, UserId};
 use serde::Deserialize;
 
-use crate::connection::Connection;
-use crate::hub::stream::StreamState;
-
 /// A change of who follows what.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Effect {
     /// A person was added to a room: their connections follow it, from `head` on.
-    Join { connections: Vec<Arc<Connection>>, room: RoomId, head: u64 },
+    Join { room: RoomId, head: u64 },
     /// A person was removed from a room by its event `seq`, as their own stream says.
     Part { user: UserId, room: RoomId, seq: u64 },
     /// A person left a room, as the room's stream says.
@@ -44,12 +40,12 @@ struct Revoked {
 }
 
 impl Effect {
-    /// What `event`, about to be delivered in `state`, changes. Most events change nothing, and are not parsed.
-    pub(crate) fn of(event: &Event, state: &StreamState) -> Option<Self> {
+    /// What an event changes. Most change nothing, and are not parsed.
+    pub(crate) fn of(event: &Event) -> Option<Self> {
         match (&event.kind, event.stream.kind) {
             (EventKind::RoomAdded, StreamKind::User) => {
                 let Added { room_id, head } = parse(event)?;
-                Some(Self::Join { connections: state.connections_before(event.seq), room: room_id, head })
+                Some(Self::Join { room: room_id, head })
             }
             (EventKind::RoomRemoved, StreamKind::User) => {
                 let Removed { room_id, seq } = parse(event)?;

@@ -18,6 +18,16 @@ struct Subscriber {
     /// Head of the stream in the snapshot that the connection began with: what lies below has taken
     /// effect in that snapshot.
     since: u64,
+    /// Nothing is pushed before it was pulled for the first time: the person's own stream, which tells of this one,
+    /// lags and is read first.
+    held: bool,
+}
+
+/// A connection that is to follow one more room.
+pub(crate) struct Joining {
+    pub(crate) connection: Arc<Connection>,
+    /// Whether the event that says so lies in its outbox. Otherwise it is still to be read.
+    pub(crate) is_told: bool,
 }
 
 /// What a lagging subscriber is to do.
@@ -53,8 +63,15 @@ impl StreamState {
     }
 
     pub(crate) fn subscribe(&mut self, connection: &Arc<Connection>, last: u64, since: u64) {
-        self.subscribers
-            .insert(connection.meta.id, Subscriber { connection: Arc::clone(connection), last, since });
+        let connection = Arc::clone(connection);
+        self.subscribers.insert(connection.meta.id, Subscriber { connection, last, since, held: false });
+    }
+
+    /// Pushes nothing to a subscriber until it has pulled.
+    pub(crate) fn hold(&mut self, connection: ConnectionId) {
+        if let Some(subscriber) = self.subscribers.get_mut(&connection) {
+            subscriber.held = true;
+        }
     }
 
     /// True when nobody is left.
@@ -63,12 +80,15 @@ impl StreamState {
         self.subscribers.is_empty()
     }
 
-    /// Ends the subscriptions of a person who left with event `seq`. One that began after it stays:
-    /// the person was added again.
+    /// Ends the subscriptions of a person who left with event `seq`. One that began after it, or was given
+    /// what lies beyond it, stays: the person was added again.
     pub(crate) fn remove_user(&mut self, user: UserId, seq: u64) {
         let stream = self.stream;
         self.subscribers.retain(|_, subscriber| {
-            let stays = subscriber.connection.meta.user != user || subscriber.since >= seq;
+            let stays = subscriber.connection.meta.user != user
+                || subscriber.since >= seq
+                // Pages are given to members only.
+                || subscriber.last >= seq;
             if !stays {
                 subscriber.connection.unfollow(stream);
             }
@@ -82,12 +102,15 @@ impl StreamState {
             && self.subscribers.values().any(|subscriber| subscriber.connection.meta.user == user)
     }
 
-    /// Connections whose snapshot is older than the event `seq`.
-    pub(crate) fn connections_before(&self, seq: u64) -> Vec<Arc<Connection>> {
+    /// Connections whose snapshot is older than the event `seq`, which was passed on just now.
+    pub(crate) fn joining(&self, seq: u64) -> Vec<Joining> {
         self.subscribers
             .values()
             .filter(|subscriber| subscriber.since < seq)
-            .map(|subscriber| Arc::clone(&subscriber.connection))
+            .map(|subscriber| Joining {
+                connection: Arc::clone(&subscriber.connection),
+                is_told: subscriber.last >= seq,
+            })
             .collect()
     }
 
@@ -95,7 +118,7 @@ impl StreamState {
     pub(crate) fn deliver(&mut self, encoded: &Arc<Encoded>, keep: usize, metrics: &RealtimeMetrics) {
         self.seen += 1;
         for subscriber in self.subscribers.values_mut() {
-            if subscriber.last + 1 == self.seen {
+            if subscriber.last + 1 == self.seen && !subscriber.held {
                 if subscriber.connection.outbox.push_event(encoded) {
                     subscriber.last = self.seen;
                 } else {
@@ -133,6 +156,7 @@ impl StreamState {
 
     pub(crate) fn pull(&mut self, connection: ConnectionId) -> Pulled {
         let Some(subscriber) = self.subscribers.get_mut(&connection) else { return Pulled::Level };
+        subscriber.held = false;
         if subscriber.last >= self.seen {
             return Pulled::Level;
         }

@@ -244,3 +244,58 @@ fn a_connection_counts_as_behind_until_it_is_level_or_gone() {
     drop(sam);
     assert_eq!(behind.get(), 0);
 }
+
+#[test]
+fn a_room_that_was_added_waits_until_the_person_is_told() {
+    let (hub, room, user) = (hub(), RoomId::new(), UserId::new());
+    let (inbox, stream) = (StreamRef::from(user), StreamRef::from(room));
+    let sam = connection(UserId::new(), 10);
+    hub.register(&sam);
+    hub.subscribe(&sam, stream, 4, 4);
+    let added = format!(r#"{{"room_id":"{room}","kind":"group","name":null,"head":4}}"#);
+    // One that lags in its own stream, and one that does not.
+    let (behind, level) = (connection(user, 10), connection(user, 10));
+    for (connection, last) in [(&behind, 2), (&level, 6)] {
+        hub.register(connection);
+        hub.subscribe(connection, inbox, last, 6);
+    }
+    hub.publish(event(inbox, 7, EventKind::RoomAdded, &added), Path::Remote);
+    hub.publish(message(stream, 5), Path::Remote);
+    assert_eq!(waiting(&level), [7, 5]);
+    assert!(waiting(&behind).is_empty());
+    assert_eq!(behind.streams(), [inbox, stream], "in this order they are read");
+    assert_eq!(catch_up(&behind, inbox, &hub, 7), [3, 4, 5, 6]);
+    assert_eq!(catch_up(&behind, inbox, &hub, 7), [7]);
+    assert_eq!(catch_up(&behind, stream, &hub, 5), [5]);
+    hub.publish(message(stream, 6), Path::Remote);
+    assert_eq!((waiting(&behind), waiting(&level), waiting(&sam)), (vec![6], vec![6], vec![5, 6]));
+}
+
+#[test]
+fn a_page_read_when_the_person_was_back_is_not_given_twice() {
+    let (hub, room, user) = (hub(), RoomId::new(), UserId::new());
+    let (inbox, stream) = (StreamRef::from(user), StreamRef::from(room));
+    let alex = connection(user, 10);
+    hub.register(&alex);
+    hub.subscribe(&alex, stream, 1, 3);
+    hub.subscribe(&alex, inbox, 0, 0);
+    // Removed by 4 and added by 5, but this node knows of neither when the page is read.
+    assert!(matches!(hub.pull(&alex, stream), Pulled::Read { after: 1 }));
+    hub.advance(&alex, stream, 6);
+    let removed = format!(r#"{{"room_id":"{room}","seq":4}}"#);
+    hub.publish(event(inbox, 1, EventKind::RoomRemoved, &removed), Path::Remote);
+    let added = format!(r#"{{"room_id":"{room}","kind":"group","name":null,"head":4}}"#);
+    hub.publish(event(inbox, 2, EventKind::RoomAdded, &added), Path::Remote);
+    for seq in 4..=7 {
+        let left = format!(r#"{{"user_id":"{user}"}}"#);
+        let kind = if seq == 4 { EventKind::MemberLeft } else { EventKind::MessageCreated };
+        hub.publish(event(stream, seq, kind, &left), Path::Remote);
+    }
+    let of_room: Vec<u64> = drained(&alex)
+        .iter()
+        .filter_map(|frame| frame.as_event())
+        .filter(|event| event.stream == stream)
+        .map(|event| event.seq)
+        .collect();
+    assert_eq!(of_room, [7]);
+}

@@ -135,15 +135,43 @@ fn events_that_overtake_nothing_still_come_after_the_removal() {
 }
 
 #[test]
-fn a_room_added_while_away_may_begin_then_or_now() {
-    for first in [4, 9] {
-        let mut followed = Followed::new(Position::default());
-        followed.streams.insert(own(), Cursor::at(0));
-        followed.ready(&ready(7, &[(own(), 1), (room(), 8)]));
-        assert_eq!(followed.event(&change(1, "room.added", 3)), Verdict::Deliver);
-        assert_eq!(followed.event(&message(first)), Verdict::Deliver, "{first}");
-        assert_eq!(followed.event(&message(first + 1)), Verdict::Deliver);
+fn a_removal_before_what_was_given_ends_nothing() {
+    let mut followed = followed(&[(own(), 0), (room(), 9)]);
+    let removed = event(own(), 1, "room.removed", &format!(r#"{{"room_id":"{ROOM}","seq":7}}"#));
+    assert_eq!(followed.event(&removed), Verdict::Deliver);
+    assert_eq!(followed.event(&change(2, "room.added", 7)), Verdict::Deliver);
+    assert_eq!(followed.event(&message(10)), Verdict::Deliver);
+}
+
+#[test]
+fn a_room_added_while_away_begins_where_ready_says() {
+    let mut followed = Followed::new(Position::default());
+    followed.streams.insert(own(), Cursor::at(0));
+    followed.ready(&ready(7, &[(own(), 5), (room(), 8)]));
+    // Added, removed, added again: how it came to be what `ready` says is of no matter.
+    for (seq, kind, head) in [
+        (1, "room.added", 3),
+        (2, "room.removed", 0),
+        (3, "room.added", 6),
+        (4, "room.removed", 0),
+        (5, "room.added", 7),
+    ] {
+        assert_eq!(followed.event(&change(seq, kind, head)), Verdict::Deliver);
+        assert_eq!(followed.position().cursors.get(&room()), Some(8));
     }
+    assert_eq!(followed.event(&message(9)), Verdict::Deliver);
+    assert_eq!(followed.event(&message(10)), Verdict::Deliver);
+}
+
+#[test]
+fn a_room_that_was_left_and_is_there_again_begins_anew() {
+    let mut followed = followed(&[(own(), 0), (room(), 5)]);
+    let removed = event(own(), 1, "room.removed", &format!(r#"{{"room_id":"{ROOM}","seq":8}}"#));
+    // What lay before the removal never came.
+    assert_eq!(followed.event(&removed), Verdict::Deliver);
+    followed.ready(&ready(7, &[(own(), 2), (room(), 20)]));
+    assert_eq!(followed.event(&change(2, "room.added", 11)), Verdict::Deliver);
+    assert_eq!(followed.event(&message(21)), Verdict::Deliver);
 }
 
 #[test]
