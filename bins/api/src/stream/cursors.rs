@@ -25,6 +25,8 @@ pub struct Cursors {
     pub log_epoch: Option<LogEpoch>,
     /// Newest seq of each stream.
     pub seqs: BTreeMap<StreamRef, u64>,
+    /// Head of the person's own stream in `ready`, which knows what events up to it say about rooms.
+    settled: u64,
 }
 
 impl Cursors {
@@ -58,7 +60,7 @@ impl Cursors {
             let seq = entry[17..].iter().fold(0_u64, |seq, byte| seq << 8 | u64::from(*byte));
             seqs.insert(StreamRef { kind, id }, seq);
         }
-        Ok(Self { log_epoch: Some(LogEpoch(epoch)), seqs })
+        Ok(Self { log_epoch: Some(LogEpoch(epoch)), seqs, settled: 0 })
     }
 
     /// The cursors as a session begins with them.
@@ -96,6 +98,7 @@ impl Cursors {
             Body::Event(event, _) => {
                 self.seqs.insert(event.stream, event.seq);
                 match event.kind {
+                    _ if event.seq <= self.settled => {}
                     EventKind::RoomAdded => self.begin_room(&event.data),
                     EventKind::RoomRemoved => self.forget_room(&event.data),
                     _ => {}
@@ -106,6 +109,9 @@ impl Cursors {
                 let known = std::mem::take(&mut self.seqs);
                 for (name, head) in &ready.streams {
                     if let Ok(stream) = name.parse::<StreamRef>() {
+                        if stream.kind == StreamKind::User {
+                            self.settled = *head;
+                        }
                         // A cursor is kept: what lies after it is replayed, or a gap follows.
                         self.seqs.insert(stream, known.get(&stream).copied().unwrap_or(*head));
                     }
@@ -128,7 +134,7 @@ impl Cursors {
             head: u64,
         }
         if let Ok(added) = serde_json::from_str::<Added>(data) {
-            // Events of the room may have come first.
+            // Added again before this node knew of the removal: what was given stands.
             self.seqs.entry(added.room_id.into()).or_insert(added.head);
         }
     }
@@ -173,7 +179,8 @@ mod tests {
     #[test]
     fn a_new_room_begins_after_its_head_and_one_that_is_left_is_forgotten() {
         let (alex, room) = (UserId::new(), RoomId::new());
-        let mut cursors = Cursors { log_epoch: Some(LogEpoch::new()), seqs: [(alex.into(), 6)].into() };
+        let mut cursors =
+            Cursors { log_epoch: Some(LogEpoch::new()), seqs: [(alex.into(), 6)].into(), settled: 0 };
         let added = format!(r#"{{"room_id":"{room}","kind":"group","name":"Lunch","head":4}}"#);
         let id = cursors.follow(&told(alex, 7, EventKind::RoomAdded, &added)).unwrap();
         let resumed = Cursors::decode(&id).unwrap();
@@ -193,6 +200,7 @@ mod tests {
     fn an_id_is_read_back_and_anything_else_is_refused() {
         let cursors = Cursors {
             log_epoch: Some(LogEpoch::new()),
+            settled: 0,
             seqs: [(RoomId::new().into(), 7), (UserId::new().into(), u64::MAX), (AgentId::new().into(), 0)]
                 .into(),
         };
@@ -201,5 +209,33 @@ mod tests {
         for text in ["", "7", "AA", "!", &cut[..cut.len() - 4], &"A".repeat(MAX_ID + 1)] {
             assert!(Cursors::decode(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn old_news_about_rooms_changes_nothing() {
+        let (alex, room, left) = (UserId::new(), RoomId::new(), RoomId::new());
+        let mut cursors =
+            Cursors { log_epoch: Some(LogEpoch::new()), seqs: [(alex.into(), 6)].into(), settled: 9 };
+        cursors.seqs.insert(room.into(), 20);
+        // In the room, left it, and in it again; and in another, no longer.
+        for (seq, kind, data) in [
+            (7, EventKind::RoomRemoved, format!(r#"{{"room_id":"{room}","seq":30}}"#)),
+            (
+                8,
+                EventKind::RoomAdded,
+                format!(r#"{{"room_id":"{room}","kind":"group","name":null,"head":31}}"#),
+            ),
+            (
+                9,
+                EventKind::RoomAdded,
+                format!(r#"{{"room_id":"{left}","kind":"group","name":null,"head":5}}"#),
+            ),
+        ] {
+            cursors.follow(&told(alex, seq, kind, &data));
+        }
+        assert_eq!(cursors.seqs, [(alex.into(), 9), (room.into(), 20)].into());
+        let added = format!(r#"{{"room_id":"{left}","kind":"group","name":null,"head":8}}"#);
+        cursors.follow(&told(alex, 10, EventKind::RoomAdded, &added));
+        assert_eq!(cursors.seqs[&left.into()], 8);
     }
 }

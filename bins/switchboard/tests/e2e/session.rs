@@ -1,15 +1,18 @@
 //! The client's session, through everything that a person may do and a network may.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Session, SessionSettings, SignIn, Update};
 use domain::RoomId;
 use protocol::frame::{Event, Slot};
+use serde_json::Value;
 use testkit::proxy::Proxy;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::sse::{Message, Sse};
 use crate::wire::{body, stream};
 use crate::world::{PATIENCE, World};
 
@@ -70,10 +73,85 @@ async fn cluster_a_session_sees_rooms_come_and_go_through_losses_without_a_fault
 
     // Nothing twice, and everything in order.
     let events = events.lock().await;
-    let mut seqs = std::collections::BTreeMap::<&str, u64>::new();
+    let mut seqs = BTreeMap::<&str, u64>::new();
     for event in events.iter() {
         let before = seqs.insert(&event.stream, event.seq);
         assert!(before.is_none_or(|before| before < event.seq), "{before:?} before {event:?}");
     }
     session.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_an_event_stream_that_breaks_all_the_time_tells_everything_once() {
+    const ROUNDS: usize = 80;
+    let world = World::start().await;
+    let (alex, sam) = world.alex_and_sam().await;
+    let changing = alex.room("Lunch", &[]).await;
+    let lasting = alex.room("Last", &[&sam]).await;
+    let mut stream_of_sam = Sse::open(&sam.at(&world, 1), Some(sam.device), None).await;
+    let mut begins = begins(&stream_of_sam.until_live().await);
+    let talking = async {
+        for round in 0..ROUNDS {
+            let api = alex.at(&world, 1 + round % 2);
+            api.add_members(changing, &[sam.id]).await.expect("added");
+            for n in 0..3 {
+                alex.says(changing, &format!("{round}.{n}")).await;
+                alex.says(lasting, &format!("{round}.{n}")).await;
+            }
+            if round % 4 != 3 {
+                api.remove_member(changing, sam.id).await.expect("removed");
+                alex.says(changing, "to those who stay").await;
+            }
+        }
+        alex.says(lasting, "the end").await;
+    };
+    let mut events: Vec<Value> = Vec::new();
+    let reading = async {
+        let mut node = 1;
+        while events.last().is_none_or(|event| event["data"]["body"] != "the end") {
+            // Each connection tells a few events, and is lost somewhere.
+            for _ in 0..events.len() % 7 + 3 {
+                match stream_of_sam.next().await.expect("the stream goes on") {
+                    message if message.op() == "event" => events.push(message.data),
+                    message if message.op() == "gap" => panic!("nothing was trimmed: {message:?}"),
+                    message => begins.extend(self::begins(&[message])),
+                }
+                if events.last().is_some_and(|event| event["data"]["body"] == "the end") {
+                    return;
+                }
+            }
+            let last = stream_of_sam.last_id.clone();
+            node = 3 - node;
+            let device = (node == 2).then_some(sam.device);
+            stream_of_sam = Sse::open(&sam.at(&world, node), device, last.as_deref()).await;
+            // An id is told with what it stands for; without news the old one is good.
+            stream_of_sam.last_id = stream_of_sam.last_id.take().or(last);
+        }
+    };
+    tokio::join!(talking, reading);
+
+    let mut seqs = BTreeMap::<String, u64>::new();
+    for event in &events {
+        let (name, seq) = (event["stream"].as_str().expect("a name"), event["seq"].as_u64().expect("a seq"));
+        if event["kind"] == "room.added" {
+            let room = event["data"]["room_id"].as_str().expect("an id");
+            begins.insert((format!("room:{room}"), event["data"]["head"].as_u64().expect("a head")));
+        }
+        let before = seqs.insert(name.to_owned(), seq);
+        let follows = before.is_some_and(|before| seq == before + 1);
+        let may_begin = name == stream(changing) || before.is_none();
+        let begins_here = may_begin
+            && before.is_none_or(|before| seq > before)
+            && begins.contains(&(name.to_owned(), seq - 1));
+        assert!(follows || begins_here, "{name}: {seq} after {before:?}");
+    }
+    let told = events.iter().filter(|event| event["stream"] == stream(lasting)).count();
+    assert!(told > ROUNDS * 3, "{told}");
+}
+
+/// Where streams begin, as `ready` says.
+fn begins(messages: &[Message]) -> BTreeSet<(String, u64)> {
+    let ready = messages.iter().filter(|message| message.op() == "ready");
+    let streams = ready.filter_map(|message| message.data["streams"].as_object());
+    streams.flatten().map(|(name, head)| (name.clone(), head.as_u64().expect("a head"))).collect()
 }
