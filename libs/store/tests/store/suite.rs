@@ -115,6 +115,7 @@ macro_rules! contract_tests {
                 a_nonce_makes_a_send_repeatable
                 a_nonce_counts_per_room_and_sender
                 a_nonce_of_a_refused_message_is_free
+                a_repeat_is_one_whatever_it_replies_to
                 an_id_makes_a_send_repeatable
                 what_is_no_json_fails_the_whole_batch
                 nothing_is_appended_for_an_empty_batch

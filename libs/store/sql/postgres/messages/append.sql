@@ -64,15 +64,16 @@ judged AS MATERIALIZED (
         LIMIT 1
     ) AS target ON input.reply_to IS NOT NULL
 ),
--- Of several with one nonce the first that is not refused is written, the others repeat it.
+-- Of several with one nonce the first that is not refused is written, those behind repeat it, whatever they reply to:
+-- as they would had they come after its commit.
 ranked AS MATERIALIZED (
     SELECT
         position, id, room, sender, nonce, data, trace,
-        min(position) OVER (
+        min(position) FILTER (WHERE verdict = 0) OVER (
             PARTITION BY room, sender, nonce, CASE WHEN nonce IS NULL THEN id END
         ) AS first
     FROM judged
-    WHERE verdict = 0
+    WHERE verdict IN (0, 5)
 ),
 fresh AS MATERIALIZED (
     SELECT ranked.*, row_number() OVER (PARTITION BY room ORDER BY position) AS nth

@@ -1,7 +1,7 @@
 //! Messages: appending, editing, deleting, reacting.
 
 use domain::{EventId, EventKind, RoomId, Sender, UserId};
-use store::messages::{MessageEdit, NewMessage, Reaction};
+use store::messages::{Appended, MessageEdit, NewMessage, Reaction};
 use store::{Refusal, StoreError};
 
 use super::world::{World, assert_whole, data, kinds, message, refused, with_nonce};
@@ -120,12 +120,30 @@ pub(crate) async fn a_nonce_of_a_refused_message_is_free(world: World) {
     let alex = world.person().await;
     let room = world.group(&[alex]).await;
     let bad = NewMessage { reply_to: Some(EventId::new()), ..with_nonce(message(room, alex, "bad"), "n") };
-    let batch = [bad.clone(), with_nonce(message(room, alex, "good"), "n"), bad];
+    let batch = [bad, with_nonce(message(room, alex, "good"), "n")];
     let outcomes = world.store.append_messages(&batch).await.expect("an answer");
     assert!(outcomes[0].is_err());
     assert!(outcomes[1].as_ref().expect("good").fresh);
-    assert!(outcomes[2].is_err(), "it repeats nothing: it is refused by itself");
     assert_eq!(world.page(alex, room).await.head, 2);
+}
+
+/// What becomes of a send must not hang on which others it was combined with.
+pub(crate) async fn a_repeat_is_one_whatever_it_replies_to(world: World) {
+    let alex = world.person().await;
+    let room = world.group(&[alex]).await;
+    let good = with_nonce(message(room, alex, "good"), "n");
+    let bad = NewMessage { reply_to: Some(EventId::new()), ..with_nonce(message(room, alex, "bad"), "n") };
+    // Before the good one it is refused; behind it, in its batch or after its commit, it repeats it.
+    let outcomes =
+        world.store.append_messages(&[bad.clone(), good.clone(), bad.clone()]).await.expect("outcomes");
+    let bad_reply = Refusal::Invalid("reply_to", "a message of this room");
+    assert_eq!(outcomes[0], Err(bad_reply));
+    let written = outcomes[1].clone().expect("written");
+    assert_eq!((written.event.id, written.fresh), (good.id, true));
+    let repeated = Ok(Appended { fresh: false, ..written });
+    assert_eq!(outcomes[2], repeated);
+    let later = world.store.append_messages(&[bad]).await.expect("outcomes");
+    assert_eq!(later[0], repeated);
 }
 
 pub(crate) async fn an_id_makes_a_send_repeatable(world: World) {
