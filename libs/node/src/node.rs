@@ -101,6 +101,7 @@ pub struct Node {
     /// Owner of every task.
     pub supervisor: Supervisor,
     receiver: Arc<NodeReceiver>,
+    heartbeat_interval: Duration,
 }
 
 impl Node {
@@ -159,12 +160,13 @@ impl Node {
             connections,
             supervisor,
             receiver,
+            heartbeat_interval: settings.cluster.heartbeat_interval,
         };
-        node.start(settings, combining);
+        node.start(combining);
         Ok(node)
     }
 
-    fn start(&self, settings: &Settings, combining: combiner::CombinerTask) {
+    fn start(&self, combining: combiner::CombinerTask) {
         let bus = self.supervisor.at(Phase::Bus);
         for shard in 0..self.hub.shard_count() {
             bus.critical(format!("relay {shard}"), Arc::clone(&self.relay).run_shard(shard, bus.token()));
@@ -173,13 +175,6 @@ impl Node {
         // Sends of connections that drain are still committed; then it is the combiner's turn.
         let handover = self.supervisor.at(Phase::Handover);
         handover.critical("combiner", combining.run(handover.token()));
-        let beat = heartbeat(
-            Arc::clone(&self.store),
-            self.info.clone(),
-            settings.cluster.heartbeat_interval,
-            handover.token(),
-        );
-        handover.critical("heartbeat", beat);
         let store = Arc::clone(&self.store);
         self.health.add_check("database", move || {
             let store = Arc::clone(&store);
@@ -220,6 +215,10 @@ impl Node {
     ///
     /// The task that ended, with its name.
     pub async fn run(self, stop: impl Future) -> Result<(), Failure> {
+        // From now on others see it. A node that could not be built never comes here and leaves no row.
+        let handover = self.supervisor.at(Phase::Handover);
+        let (store, info) = (Arc::clone(&self.store), self.info.clone());
+        handover.critical("heartbeat", heartbeat(store, info, self.heartbeat_interval, handover.token()));
         let health = self.health.clone();
         self.supervisor.run_until(stop, &health).await
     }
