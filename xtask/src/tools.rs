@@ -12,7 +12,7 @@ const KOSOKU: &str = "kosoku==0.1.0";
 
 /// Makes sure of every tool; the error names all that are missing.
 pub(crate) fn prepare(repo: &Repo) -> Outcome {
-    let outcomes = [make(), postgres(), nextest(), kosoku(repo).map(drop)];
+    let outcomes = [make(), postgres(), pgbouncer(), nextest(), kosoku(repo).map(drop)];
     let missing: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
     if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
 }
@@ -36,6 +36,14 @@ fn initdb() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let homes = versions.map(|version| version.path().join("bin/initdb")).filter(|path| path.is_file());
     on_path("initdb").or_else(|| homes.max())
+}
+
+/// The pooler that `switchboard doctor` must find; Debian keeps it off the path of most users.
+fn pgbouncer() -> Outcome {
+    if on_path("pgbouncer").is_some() || Path::new("/usr/sbin/pgbouncer").is_file() {
+        return Ok(());
+    }
+    debian("PgBouncer", &["pgbouncer"])
 }
 
 fn nextest() -> Outcome {

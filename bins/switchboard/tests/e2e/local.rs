@@ -76,6 +76,12 @@ impl Local {
         found.unwrap_or_else(|| panic!("no {name} in {state}"))
     }
 
+    /// The process of a node.
+    fn process(&self, name: &str) -> Pid {
+        let pid = self.node(name)["pid"].as_i64().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+        pid.unwrap_or_else(|| panic!("{name} is down"))
+    }
+
     fn api(&self, name: &str) -> Api {
         Api::new(self.node(name)["url"].as_str().expect("a URL")).expect("a good one")
     }
@@ -92,10 +98,15 @@ impl Local {
         pids
     }
 
-    /// SIGTERM, and the end of it.
-    async fn stop(&mut self) -> ExitStatus {
+    /// SIGTERM to the owner of it all.
+    fn terminate(&self) {
         let pid = self.child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)).expect("it runs");
         kill_process(pid, Signal::TERM).expect("told");
+    }
+
+    /// SIGTERM, and the end of it.
+    async fn stop(&mut self) -> ExitStatus {
+        self.terminate();
         timeout(PATIENCE, self.child.wait()).await.expect("stopped in time").expect("its end")
     }
 }
@@ -212,8 +223,7 @@ async fn kill_and_restart(local: &Local) {
 async fn cluster_a_node_that_ends_by_itself_is_told_and_none_outlives_its_owner() {
     let place = open_dir();
     let mut local = Local::start(place.path(), "--api 1 --gateway 1 --worker 1").await;
-    let worker = local.node("worker-1")["pid"].as_i64().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
-    kill_process(worker.expect("it runs"), Signal::KILL).expect("killed");
+    kill_process(local.process("worker-1"), Signal::KILL).expect("killed");
     local.until_said("worker-1 ended by itself (signal: 9 (SIGKILL))").await;
     local.until_said("switchboard cluster restart worker-1 --data-dir").await;
     let back = local.order("restart worker-1").await.good();
@@ -228,6 +238,22 @@ async fn cluster_a_node_that_ends_by_itself_is_told_and_none_outlives_its_owner(
     // What it left lying about is no obstacle.
     let mut second = Local::start(place.path(), "--api 0 --gateway 0 --worker 1").await;
     assert!(second.stop().await.success());
+}
+
+#[tokio::test]
+async fn cluster_a_second_signal_kills_what_does_not_stop() {
+    let (place, database) = (open_dir(), TestDatabase::empty().await);
+    let arguments = format!("--api 1 --gateway 1 --worker 1 --database-url {}", database.url());
+    let mut local = Local::start(place.path(), &arguments).await;
+    let pids = local.pids();
+    // It takes no SIGTERM.
+    kill_process(local.process("gateway-1"), Signal::STOP).expect("frozen");
+    local.terminate();
+    local.until_said("api-1 ended (exit status: 0)").await;
+    assert!(!local.said().contains("gateway-1 ended"), "{}", local.said());
+    assert!(local.stop().await.success(), "{}", local.said());
+    assert!(local.said().contains("gateway-1 ended (signal: 9 (SIGKILL))"), "{}", local.said());
+    assert!(!pids.into_iter().any(lives));
 }
 
 #[tokio::test]

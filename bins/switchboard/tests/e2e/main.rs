@@ -14,6 +14,7 @@ mod input;
 mod listener;
 mod local;
 mod outage;
+mod pooler;
 mod program;
 mod raw;
 mod session;
