@@ -109,13 +109,6 @@ where
         }
     };
     runtime.block_on(async {
-        let app = match build(settings, id).await {
-            Ok(app) => app,
-            Err(error) => {
-                tracing::error!(%error, "the node can't start");
-                return ExitCode::FAILURE;
-            }
-        };
         let told = async {
             tokio::select! {
                 signalled = signal() => match signalled {
@@ -123,6 +116,19 @@ where
                     Err(error) => tracing::error!(%error, "can't listen for signals"),
                 },
                 _ = stop => {}
+            }
+        };
+        // Heard from here on: who is told to stop while it starts stops too, and leaves nothing.
+        let mut told = std::pin::pin!(told);
+        let built = tokio::select! {
+            built = build(settings, id) => built,
+            () = &mut told => return ExitCode::SUCCESS,
+        };
+        let app = match built {
+            Ok(app) => app,
+            Err(error) => {
+                tracing::error!(%error, "the node can't start");
+                return ExitCode::FAILURE;
             }
         };
         match app.run(told).await {

@@ -9,8 +9,11 @@ use client::{Api, ApiError};
 use domain::DeviceKind;
 use futures_util::future::join_all;
 use protocol::{Encoding, ServerFrame};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use testkit::cluster::ClusterOptions;
+use testkit::postgres::TestDatabase;
+use testkit::proxy::Proxy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -213,6 +216,32 @@ async fn cluster_clients_of_an_api_node_that_stops_lose_nothing() {
     assert_eq!(said.len(), 8 * EACH);
     for event in said {
         assert_eq!(acknowledged.get(&body(&event)), Some(&event));
+    }
+}
+
+#[tokio::test]
+async fn cluster_a_node_that_is_told_to_stop_while_it_starts_stops() {
+    let database = TestDatabase::empty().await;
+    let address = database.url().split('@').nth(1).and_then(|rest| rest.split('/').next()).map(str::to_owned);
+    let proxy = Proxy::start(address.expect("an address").parse().expect("an address"));
+    // It connects, and waits for an answer that does not come.
+    proxy.stall();
+    for role in ["api", "gateway", "worker"] {
+        let before = proxy.accepted();
+        let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
+            .args(["node", role])
+            .env("SWITCHBOARD__DATABASE__URL", proxy.url(&database.url()))
+            .env("SWITCHBOARD__HTTP__LISTEN", "127.0.0.1:0")
+            .env("SWITCHBOARD__GATEWAY__LISTEN", "127.0.0.1:0")
+            .env("SWITCHBOARD__ADMIN__LISTEN", "127.0.0.1:0")
+            .kill_on_drop(true)
+            .spawn()
+            .expect("a process");
+        proxy.until_accepted(before + 1).await;
+        let pid = child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)).expect("a number");
+        kill_process(pid, Signal::TERM).expect("it takes signals");
+        let ended = timeout(Duration::from_secs(5), child.wait()).await.expect("in time").expect("its end");
+        assert!(ended.success(), "{role}: {ended}");
     }
 }
 
