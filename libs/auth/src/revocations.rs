@@ -2,7 +2,8 @@
 //!
 //! An access token is good by its signature alone, for `auth.access_ttl`. A sign-in that ends in the
 //! meantime is known here by two ways: a notification (`session.revoked`, see [`Revocations::insert`]) and, for those that
-//! got lost, a question to the store every `auth.revocation_interval` ([`Revocations::refresh`]). An entry is forgotten
+//! got lost, a question to the store every `auth.revocation_interval`, and once this node hears notifications again
+//! ([`Revocations::refresh`]). An entry is forgotten
 //! when the last token of its sign-in is past its time.
 //!
 //! The set is bounded. When it overflows, or as long as the store could not be asked for the first
@@ -15,6 +16,7 @@ use domain::AuthSessionId;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use store::{Sessions, StoreError};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// What a node knows of a sign-in.
@@ -34,6 +36,7 @@ pub struct Revocations {
     keep: Duration,
     capacity: usize,
     state: Mutex<State>,
+    asked_for: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +52,7 @@ impl Revocations {
     /// `keep`: how long an access token can outlive its sign-in; `capacity`: entries at most.
     #[must_use]
     pub fn new(keep: Duration, capacity: usize) -> Self {
-        Self { keep, capacity, state: Mutex::default() }
+        Self { keep, capacity, state: Mutex::default(), asked_for: Notify::new() }
     }
 
     /// What this node knows of a sign-in.
@@ -94,6 +97,16 @@ impl Revocations {
         ended.retain(|session| self.note(&mut state, *session, now));
         state.asked_until = state.asked_until.max(Some(asked_until));
         Ok(ended)
+    }
+
+    /// Asks for the next question to be put now: notifications may have been missed.
+    pub fn ask_soon(&self) {
+        self.asked_for.notify_one();
+    }
+
+    /// Waits until somebody asks for that; nothing is lost between two waits.
+    pub(crate) async fn asked_for(&self) {
+        self.asked_for.notified().await;
     }
 
     /// How many entries there are.

@@ -30,6 +30,9 @@ use crate::secret::{self, Secret};
 use crate::settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
 use crate::tokens::{Access, Tokens};
 
+/// The longest pause before the store is asked again which sign-ins have ended, when it could not be asked.
+const RETRY: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// A device that signs in for the first time.
 #[derive(Debug, Clone)]
 pub struct Device {
@@ -328,7 +331,7 @@ impl Identity {
         Ok(self.revocations.refresh(&*self.store).await?)
     }
 
-    /// Does that every `auth.revocation_interval` until told to stop, and hands what is news to `tell`.
+    /// Does that every `auth.revocation_interval`, and when somebody asks for it, until told to stop, and hands what is news to `tell`.
     /// For the role to supervise: it never ends by itself.
     pub async fn follow_revocations(&self, tell: impl Fn(&[AuthSessionId]) + Send, stop: CancellationToken) {
         let mut failing = false;
@@ -347,9 +350,11 @@ impl Identity {
                 }
                 Err(_) => {}
             }
+            let interval = self.settings.revocation_interval;
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(self.settings.revocation_interval) => {}
+                () = tokio::time::sleep(if failing { interval.min(RETRY) } else { interval }) => {}
+                () = self.revocations.asked_for() => {}
             }
         }
     }

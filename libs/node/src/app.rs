@@ -121,8 +121,9 @@ where
         // Heard from here on: who is told to stop while it starts stops too, and leaves nothing.
         let mut told = std::pin::pin!(told);
         let built = tokio::select! {
-            built = build(settings, id) => built,
+            biased;
             () = &mut told => return ExitCode::SUCCESS,
+            built = build(settings, id) => built,
         };
         let app = match built {
             Ok(app) => app,

@@ -328,6 +328,9 @@ impl Receiver for NodeReceiver {
 
     fn connected(&self) {
         self.relay.sweep_soon();
+        if let Some(identity) = self.identity.get() {
+            identity.revocations().ask_soon();
+        }
     }
 
     fn disconnected(&self) {}

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::sse::Sse;
 use crate::wire::{Wire, identify};
-use crate::world::{PASSWORD, Person, World};
+use crate::world::{PASSWORD, PATIENCE, Person, World};
 
 const ENDED: u16 = 4014;
 /// What people call at once.
@@ -157,6 +157,50 @@ async fn cluster_a_refresh_token_that_two_hold_ends_the_sign_in_everywhere() {
         }
         sam.api.me().await.expect("the other sign-in goes on");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_what_ended_while_nodes_heard_nothing_ends_once_they_hear_again() {
+    let world = World::with(|options| {
+        options
+            .database_through_proxies()
+            .setting("relay.sweep_interval", "1h")
+            .setting("auth.revocation_interval", "1h")
+            .setting("listener.check_interval", "500ms")
+            .setting("listener.check_timeout", "500ms")
+    })
+    .await;
+    let sam = world.person(1, "sam").await;
+    let (removed, web) = (sam.new_device(DeviceKind::Mobile).await, sam.new_device(DeviceKind::Web).await);
+    let token = sam.at(&world, 2).with_token(sam.api.access_token().expect("a token"));
+    token.me().await.expect("oneself");
+    let keeper = world.api(1);
+    keeper.login("sam", PASSWORD, None).await.expect("signed in");
+    let keeper = Person { api: keeper, ..sam.clone() };
+    let mut of_removed = world.connect_device(&keeper, removed, 2).await;
+    let mut of_replaced = world.connect_device(&keeper, web, 2).await;
+    let mut of_sign_in = world.connect(&sam, 2).await;
+    let mut stream = Sse::open(&sam.at(&world, 2), None, None).await;
+    stream.until_live().await;
+
+    // Every connection of theirs to the database goes silent, and nobody tells them.
+    for node in ["api-2", "gateway-2"] {
+        world.cluster.database_of(node).strand();
+    }
+    keeper.api.remove_device(removed).await.expect("removed");
+    let mut replacing = world.connect_device(&keeper, web, 1).await;
+    sam.api.logout().await.expect("signed out");
+    assert_eq!(of_removed.closed().await, 4017);
+    assert_eq!(of_replaced.closed().await, 4017);
+    assert_eq!(of_sign_in.closed().await, ENDED);
+    assert_eq!(stream.closed().await, u64::from(ENDED));
+    let refused = async {
+        while token.me().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, refused).await.expect("refused once the node hears again");
+    replacing.ping().await;
 }
 
 async fn disable(admin: &Api, whom: &Person, what: &str) -> StatusCode {
