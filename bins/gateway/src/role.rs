@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 
 use crate::gateway::{Gateway, Parts};
 use crate::metrics::GatewayMetrics;
+use crate::websocket::Refusal;
 
 /// Builds a node of role gateway on these listeners.
 ///
@@ -34,7 +35,7 @@ pub async fn build(
         // Those beyond the limit are told so by a close code, which takes a connection of its own.
         max_connections: settings.gateway.max_connections.saturating_add(256),
     };
-    let server = Server::new("gateway", listener, gateway.router(), serve);
+    let server = Server::new("gateway", listener, gateway.router().fallback(async || Refusal::Path), serve);
     node.serve_http("gateway listener", server, settings.shutdown.deadline);
     node.serve_admin(admin);
     node.drain_connections(settings.shutdown.spread);

@@ -54,10 +54,13 @@ pub enum Refusal {
     /// The server that read the request can't hand over its socket.
     #[error("the connection can't be upgraded")]
     NotUpgradable,
+    /// Another path than that of the gateway.
+    #[error("there is nothing at this path; WebSockets are taken at {}", crate::gateway::PATH)]
+    Path,
 }
 
 impl Refusal {
-    /// Each refusal, for documentation and metrics.
+    /// Each refusal of a handshake, for documentation and metrics.
     pub const ALL: &'static [Self] = &[
         Self::Method,
         Self::NoUpgrade,
@@ -79,6 +82,7 @@ impl Refusal {
             Self::Subprotocol => "subprotocol",
             Self::Origin => "origin",
             Self::NotUpgradable => "not_upgradable",
+            Self::Path => "path",
         }
     }
 
@@ -90,6 +94,7 @@ impl Refusal {
             Self::NoUpgrade | Self::Version | Self::Key | Self::Subprotocol => ErrorCode::InvalidField,
             Self::Origin => ErrorCode::OriginRefused,
             Self::NotUpgradable => ErrorCode::Internal,
+            Self::Path => ErrorCode::NotFound,
         }
     }
 
@@ -102,6 +107,7 @@ impl Refusal {
             Self::Key | Self::Subprotocol => StatusCode::BAD_REQUEST,
             Self::Origin => StatusCode::FORBIDDEN,
             Self::NotUpgradable => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Path => StatusCode::NOT_FOUND,
         }
     }
 
@@ -111,7 +117,7 @@ impl Refusal {
             Self::Method => Some((ALLOW, "GET")),
             Self::NoUpgrade => Some((UPGRADE, "websocket")),
             Self::Version => Some((SEC_WEBSOCKET_VERSION, "13")),
-            Self::Key | Self::Subprotocol | Self::Origin | Self::NotUpgradable => None,
+            Self::Key | Self::Subprotocol | Self::Origin | Self::NotUpgradable | Self::Path => None,
         }
     }
 }

@@ -50,6 +50,9 @@ pub enum ClusterError {
         /// Why.
         source: io::Error,
     },
+    /// Counting up from the base, there is no port left.
+    #[error("{0} would need a port above 65535; choose a lower --port-base")]
+    PortsEnd(String),
     /// No port was found.
     #[error("no free port was found")]
     NoPort,
@@ -98,7 +101,7 @@ impl ClusterError {
             Self::Running { .. } | Self::Refused(_) => ErrorKind::Conflict,
             Self::NotRunning(_) => ErrorKind::Unavailable,
             Self::NoNode { .. } => ErrorKind::NotFound,
-            Self::PortTaken { .. } => ErrorKind::Invalid,
+            Self::PortTaken { .. } | Self::PortsEnd(_) => ErrorKind::Invalid,
             Self::Store(error) => error.kind(),
             Self::NotReady { .. } => ErrorKind::Timeout,
             Self::Postgres(_) | Self::NoPort | Self::Ended { .. } | Self::Interrupted | Self::Io { .. } => {

@@ -102,8 +102,8 @@ pub(super) struct Plan {
 
 impl Plan {
     /// With ports from `base` on, one after the other, or with free ones.
-    pub(super) const fn new(base: Option<u16>) -> Self {
-        Self { ports: Ports { next: base, taken: Vec::new() }, given: [0; Role::ALL.len()] }
+    pub(super) fn new(base: Option<u16>) -> Self {
+        Self { ports: Ports { next: base.map(u32::from), taken: Vec::new() }, given: [0; Role::ALL.len()] }
     }
 
     /// The next node of a role.
@@ -122,15 +122,17 @@ impl Plan {
 
 #[derive(Debug)]
 struct Ports {
-    next: Option<u16>,
+    /// Wider than a port, to count past the last one.
+    next: Option<u32>,
     taken: Vec<u16>,
 }
 
 impl Ports {
     fn take(&mut self, node: &str) -> Result<SocketAddr, ClusterError> {
-        let port = match self.next {
-            Some(port) => {
-                self.next = Some(port.checked_add(1).ok_or(ClusterError::NoPort)?);
+        let port = match &mut self.next {
+            Some(next) => {
+                let port = u16::try_from(*next).map_err(|_| ClusterError::PortsEnd(node.to_owned()))?;
+                *next += 1;
                 free(port).map_err(|source| ClusterError::PortTaken {
                     port,
                     node: node.to_owned(),
@@ -189,6 +191,16 @@ mod tests {
         let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, base + 2));
         let refused = plan.node(Role::Worker).expect_err("its port is taken").to_string();
         assert!(refused.contains("worker-1") && refused.contains(&(base + 2).to_string()), "{refused}");
+    }
+
+    #[test]
+    fn a_base_too_near_to_the_last_port_is_told() {
+        let mut plan = Plan::new(Some(u16::MAX));
+        // The last port itself is good, unless somebody has it.
+        let first = plan.node(Role::Worker).map(|node| node.admin.port());
+        assert!(matches!(first, Ok(u16::MAX) | Err(ClusterError::PortTaken { .. })), "{first:?}");
+        let refused = plan.node(Role::Api).expect_err("no port is left").to_string();
+        assert!(refused.contains("api-1") && refused.contains("--port-base"), "{refused}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a local cluster says: to people on standard error and output, to programs as one line of JSON.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -10,9 +11,10 @@ use super::plan::{Role, Spec};
 use super::supervisor::Member;
 use crate::conversation::{self, Entrance};
 
-/// Tells people what happens. Standard output is for the answer alone.
+/// Tells people what happens. Standard output is for the answer alone. Whoever read it may be gone,
+/// which is no reason to end.
 pub(super) fn say(text: &str) {
-    eprintln!("switchboard: {text}");
+    let _told = writeln!(std::io::stderr(), "switchboard: {text}");
 }
 
 /// `{"database_url", "api": [{"url", "admin", "node", "pid"}], "gateway": [...], "worker": [...]}`. A node that is

@@ -50,7 +50,7 @@ async fn a_bad_setting_is_told_with_its_key_and_its_source_by_every_command() {
     let mut command = program("--check-config");
     command.env("SWITCHBOARD_CONFIG", &file);
     let path = file.display().to_string();
-    run(command).await.refused(2, &["http.listen", "somewhere", &path, "socket address"]);
+    run(command).await.refused(2, &["http.listen", "somewhere", &path, "such as 127.0.0.1:8080"]);
     fs::write(&file, "[http]\nlisten = \"127.0.0.1:0\"\n").expect("written");
     let good = run(program(&format!("--check-config --config {path}"))).await.good();
     assert_eq!(good.out, "the configuration is good\n");

@@ -58,6 +58,7 @@ async fn cluster_pages_of_other_origins_and_unknown_subprotocols_are_refused_in_
     ] {
         let refused = Raw::ask(&url, request).await.err().expect("refused");
         assert!((400..500).contains(&refused.status), "{request}: {}", refused.head);
+        assert_ne!(refused.code(), "", "{request}: no problem document: {}", refused.body);
     }
 }
 

@@ -220,6 +220,20 @@ async fn kill_and_restart(local: &Local) {
 }
 
 #[tokio::test]
+async fn cluster_runs_on_when_nobody_can_be_told() {
+    let place = open_dir();
+    // Each write to it fails, as to a pipe whose reader has gone.
+    let mut child = spawn(place.path(), "--api 0 --gateway 0 --worker 1", PathBuf::from("/dev/full")).await;
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().expect("piped"));
+    timeout(PATIENCE, out.read_line(&mut line)).await.expect("ready in time").expect("readable");
+    let told = serde_json::from_str(&line).expect("JSON");
+    let mut local = Local { child, told, dir: place.path().join("data"), said: PathBuf::from("/dev/null") };
+    local.order("restart worker-1").await.good();
+    assert!(local.stop().await.success());
+}
+
+#[tokio::test]
 async fn cluster_a_node_that_ends_by_itself_is_told_and_none_outlives_its_owner() {
     let place = open_dir();
     let mut local = Local::start(place.path(), "--api 1 --gateway 1 --worker 1").await;

@@ -58,6 +58,7 @@ impl Settings {
     }
 
     fn check_database(&self) -> Result<(), Invalid> {
+        self.database.check()?;
         // Whether one is needed is for the command to say.
         if self.database.url.is_empty() {
             return Ok(());
@@ -187,6 +188,13 @@ mod tests {
                 assert!(message.contains(part), "{message} lacks {part}");
             }
         }
+    }
+
+    #[test]
+    fn the_database_is_checked_without_a_url_too() {
+        let loader = Loader::new().environment([("SWITCHBOARD__DATABASE__POOL_SIZE", "0")]);
+        let message = Settings::load(&loader).expect_err("no connection is no pool").to_string();
+        assert!(message.contains("database.pool_size") && message.contains("1 to 1000"), "{message}");
     }
 
     #[test]

@@ -168,11 +168,12 @@ fn unknown_keys_are_named_with_their_source_and_the_nearest_known_key() {
 #[test]
 fn bad_values_are_named_with_their_source_and_what_is_allowed() {
     let cases = [
-        ("SWITCHBOARD__GATEWAY__MAX_CONNECTIONS", "many", "u32"),
+        ("SWITCHBOARD__GATEWAY__MAX_CONNECTIONS", "many", "a whole number from 0 to 4294967295"),
         ("SWITCHBOARD__GATEWAY__ENABLED", "perhaps", "a boolean"),
         ("SWITCHBOARD__GATEWAY__TIMEOUT", "5 weeks", "units ms, s, m, h, d"),
-        ("SWITCHBOARD__GATEWAY__LISTEN", "nowhere", "socket address"),
-        ("SWITCHBOARD__GATEWAY__SHARDS", "-1", "u16"),
+        ("SWITCHBOARD__GATEWAY__LISTEN", "nowhere", "such as 127.0.0.1:8080"),
+        ("SWITCHBOARD__GATEWAY__SHARDS", "-1", "a whole number from 0 to 65535"),
+        ("SWITCHBOARD__GATEWAY__RATIO", "half", "allowed is a number"),
         ("SWITCHBOARD__LOG__FORMAT", "xml", "`text` or `json`"),
     ];
     for (name, value, allowed) in cases {

@@ -210,10 +210,18 @@ impl Tree {
 
 /// The part of a serde message that says what is allowed; the value before it is shown already.
 fn allowed_in(reason: &str) -> String {
-    ["allowed is ", ", expected "]
-        .iter()
-        .find_map(|mark| reason.split_once(mark))
-        .map_or_else(|| format!("something else ({reason})"), |(_, allowed)| allowed.to_owned())
+    if reason.contains("invalid socket address") {
+        return "an address with a port, such as 127.0.0.1:8080 or [::]:8080".to_owned();
+    }
+    let allowed = ["allowed is ", ", expected "].iter().find_map(|mark| reason.split_once(mark));
+    match allowed.map(|(_, allowed)| allowed) {
+        Some("u16") => format!("a whole number from 0 to {}", u16::MAX),
+        Some("u32") => format!("a whole number from 0 to {}", u32::MAX),
+        Some("u64" | "usize") => "a whole number from 0".to_owned(),
+        Some("f64") => "a number".to_owned(),
+        Some(other) => other.to_owned(),
+        None => format!("something else ({reason})"),
+    }
 }
 
 /// The dotted key of a path, without the index into a list.

@@ -56,7 +56,12 @@ impl DatabaseSettings {
 
 impl DatabaseSettings {
     /// Refuses what could only fail later, or would mean something else to the database (zero is "for ever" there).
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    /// The URL is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work.
+    pub fn check(&self) -> Result<(), Invalid> {
         if !(1..=1000).contains(&self.pool_size) {
             return Err(Invalid::new("database.pool_size", &self.pool_size.to_string(), "1 to 1000"));
         }
