@@ -85,16 +85,14 @@ impl CatchUp {
             self.hub.unsubscribe(connection, stream);
             return Ok(Vec::new());
         };
-        if page.floor > after {
-            self.hub.advance(connection, stream, page.head);
-            return Ok(vec![gap(stream, page.floor, page.head)]);
-        }
-        match page.events.last() {
-            Some(last) => self.hub.advance(connection, stream, last.seq),
-            // The hub has seen more than the log has: the sweep finds out that the log is another one.
-            None => self.hub.advance(connection, stream, u64::MAX),
-        }
-        Ok(page.events.into_iter().map(|event| Encoded::event(event, Path::Replay)).collect())
+        let (to, frames) = if page.floor > after {
+            (page.head, vec![gap(stream, page.floor, page.head)])
+        } else {
+            // With no events the hub has seen more than the log has: the sweep finds out that the log is another one.
+            let to = page.events.last().map_or(u64::MAX, |last| last.seq);
+            (to, page.events.into_iter().map(|event| Encoded::event(event, Path::Replay)).collect())
+        };
+        Ok(if self.hub.advance(connection, stream, after, to) { frames } else { Vec::new() })
     }
 }
 

@@ -397,11 +397,11 @@ impl Hub {
         }
     }
 
-    /// A connection has been given a stream up to `last`.
-    pub(crate) fn advance(&self, connection: &Connection, stream: StreamRef, last: u64) {
-        if let Some(state) = self.shard(stream.id).streams.lock().get_mut(&stream.id) {
-            state.advance(connection.meta.id, last);
-        }
+    /// A connection is about to be given what lies after `after` of a stream, up to `to`. False when its subscription
+    /// stands elsewhere by now, or is no more: then nothing may be given.
+    pub(crate) fn advance(&self, connection: &Connection, stream: StreamRef, after: u64, to: u64) -> bool {
+        let mut streams = self.shard(stream.id).streams.lock();
+        streams.get_mut(&stream.id).is_some_and(|state| state.advance(connection.meta.id, after, to))
     }
 
     fn shard(&self, stream: Uuid) -> &Shard {

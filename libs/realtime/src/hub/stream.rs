@@ -176,9 +176,15 @@ impl StreamState {
         }
     }
 
-    pub(crate) fn advance(&mut self, connection: ConnectionId, last: u64) {
-        if let Some(subscriber) = self.subscribers.get_mut(&connection) {
-            subscriber.last = subscriber.last.max(last);
+    /// Counts what lies after `after`, up to `to`, as given. Not when the subscription stands elsewhere: the person
+    /// left and was added again while the page was read, and what was read for the former is not for the latter.
+    pub(crate) fn advance(&mut self, connection: ConnectionId, after: u64, to: u64) -> bool {
+        match self.subscribers.get_mut(&connection) {
+            Some(subscriber) if subscriber.last == after => {
+                subscriber.last = to;
+                true
+            }
+            _ => false,
         }
     }
 }

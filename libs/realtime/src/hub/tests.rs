@@ -53,8 +53,8 @@ fn catch_up(connection: &Connection, stream: StreamRef, hub: &Hub, head: u64) ->
         Pulled::Recent(frames) => seqs(&frames),
         Pulled::Read { after } => {
             let page: Vec<u64> = (after + 1..=head.min(after + 4)).collect();
-            hub.advance(connection, stream, page.last().copied().unwrap_or(u64::MAX));
-            page
+            let to = page.last().copied().unwrap_or(u64::MAX);
+            if hub.advance(connection, stream, after, to) { page } else { Vec::new() }
         }
     }
 }
@@ -281,7 +281,7 @@ fn a_page_read_when_the_person_was_back_is_not_given_twice() {
     hub.subscribe(&alex, inbox, 0, 0);
     // Removed by 4 and added by 5, but this node knows of neither when the page is read.
     assert!(matches!(hub.pull(&alex, stream), Pulled::Read { after: 1 }));
-    hub.advance(&alex, stream, 6);
+    assert!(hub.advance(&alex, stream, 1, 6));
     let removed = format!(r#"{{"room_id":"{room}","seq":4}}"#);
     hub.publish(event(inbox, 1, EventKind::RoomRemoved, &removed), Path::Remote);
     let added = format!(r#"{{"room_id":"{room}","kind":"group","name":null,"head":4}}"#);
@@ -298,4 +298,32 @@ fn a_page_read_when_the_person_was_back_is_not_given_twice() {
         .map(|event| event.seq)
         .collect();
     assert_eq!(of_room, [7]);
+}
+
+#[test]
+fn a_page_read_for_a_subscription_that_is_no_more_is_not_given() {
+    let (hub, room, user) = (hub(), RoomId::new(), UserId::new());
+    let (inbox, stream) = (StreamRef::from(user), StreamRef::from(room));
+    let alex = connection(user, 10);
+    hub.register(&alex);
+    hub.subscribe(&alex, stream, 1, 3);
+    hub.subscribe(&alex, inbox, 0, 0);
+    assert!(matches!(hub.pull(&alex, stream), Pulled::Read { after: 1 }));
+    // While the page is read they are removed by 4, and added again.
+    let removed = format!(r#"{{"room_id":"{room}","seq":4}}"#);
+    hub.publish(event(inbox, 1, EventKind::RoomRemoved, &removed), Path::Remote);
+    assert!(!hub.advance(&alex, stream, 1, 6), "they are no subscriber");
+    let added = format!(r#"{{"room_id":"{room}","kind":"group","name":null,"head":4}}"#);
+    hub.publish(event(inbox, 2, EventKind::RoomAdded, &added), Path::Remote);
+    assert!(!hub.advance(&alex, stream, 1, 6), "the subscription is another one");
+    let left = format!(r#"{{"user_id":"{user}"}}"#);
+    hub.publish(event(stream, 4, EventKind::MemberLeft, &left), Path::Remote);
+    hub.publish(message(stream, 5), Path::Remote);
+    let of_room: Vec<_> = drained(&alex)
+        .iter()
+        .filter_map(|frame| frame.as_event())
+        .filter(|event| event.stream == stream)
+        .map(|event| event.seq)
+        .collect();
+    assert_eq!(of_room, [5]);
 }
