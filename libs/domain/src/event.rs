@@ -47,12 +47,16 @@ kinds! {
     ReactionAdded = "reaction.added",
     /// `{event_id, emoji}`.
     ReactionRemoved = "reaction.removed",
-    /// `{user_id, role}`.
+    /// `{user_id, role}` or `{agent_id, role}`.
     MemberJoined = "member.joined",
-    /// `{user_id}`.
+    /// `{user_id}` or `{agent_id}`.
     MemberLeft = "member.left",
     /// `{name}`.
     RoomUpdated = "room.updated",
+    /// A run was made: `{run_id, agent_id}`. Its document is no part of the log: it is followed by version.
+    RunCreated = "run.created",
+    /// A run came to its end: `{run_id, agent_id, status}`.
+    RunFinished = "run.finished",
     /// To a person: `{room_id, kind, name, head}`; delivery of the room begins after `head`.
     RoomAdded = "room.added",
     /// To a person: `{room_id, seq}`; delivery of the room ends before its event `seq`, which is `member.left`.
@@ -61,6 +65,15 @@ kinds! {
     ReadMoved = "read.moved",
     /// To a person: `{session_id}`, a sign-in was ended.
     SessionRevoked = "session.revoked",
+    /// To a person: `{call_id, run_id, room_id, agent_id, tool, args, deadline}`, a tool in their browser is called.
+    ToolCalled = "tool.called",
+    /// To the person and to the agent: `{call_id, run_id, status, result, error}`, a tool call was answered, expired or was
+    /// cancelled.
+    ToolResolved = "tool.resolved",
+    /// To an agent: `{run_id, room_id, input}`, it may start this run now.
+    RunRequested = "run.requested",
+    /// To an agent: `{run_id, room_id}`, it should stop this run.
+    RunCancelRequested = "run.cancel_requested",
 }
 
 impl fmt::Display for EventKind {

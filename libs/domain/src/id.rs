@@ -86,7 +86,23 @@ id!(
     AuthSessionId
 );
 id!(
-    /// A hold of a session slot (a device, later a consumer): made anew by every identify and resume.
+    /// A consumer of an agent: a named place that one connection at a time works from.
+    ConsumerId
+);
+id!(
+    /// A run: one piece of work of an agent in a room, with its live box.
+    RunId
+);
+id!(
+    /// A call of a tool in somebody's browser.
+    ToolCallId
+);
+id!(
+    /// A question to an agent that waits for its answer (autocomplete).
+    RequestId
+);
+id!(
+    /// A hold of a session slot (a device or a consumer): made anew by every identify and resume.
     SlotSessionId
 );
 id!(

@@ -6,6 +6,7 @@
 //!
 //! What never lives here: SQL, HTTP, frames, configuration files, anything that can block.
 
+pub mod agent;
 pub mod clock;
 pub mod duration;
 pub mod error;
@@ -13,16 +14,20 @@ pub mod event;
 pub mod id;
 pub mod mention;
 pub mod people;
+pub mod principal;
 pub mod room;
 pub mod stream;
 pub mod text;
 
+pub use agent::Agent;
 pub use clock::{Clock, SystemClock};
 pub use error::{ErrorCode, ErrorKind, Invalid};
 pub use event::{Event, EventKind, Sender};
 pub use id::{
-    AgentId, AuthSessionId, ConnectionId, DeviceId, EventId, LogEpoch, NodeId, RoomId, SlotSessionId, UserId,
+    AgentId, AuthSessionId, ConnectionId, ConsumerId, DeviceId, EventId, LogEpoch, NodeId, RequestId, RoomId,
+    RunId, SlotSessionId, ToolCallId, UserId,
 };
 pub use people::{Device, DeviceKind, Role, User};
+pub use principal::Principal;
 pub use room::{MemberRole, RoomKind};
 pub use stream::{StreamKind, StreamRef};

@@ -10,6 +10,9 @@
 //! lost against another (a deadlock) is repeated here.
 
 pub mod accounts;
+pub mod agents;
+pub mod commands;
+pub mod consumers;
 pub mod devices;
 pub mod error;
 pub mod log;
@@ -21,6 +24,7 @@ pub mod retention;
 pub mod rooms;
 pub mod sessions;
 pub mod tickets;
+pub mod tools;
 
 pub use accounts::Accounts;
 pub use devices::Devices;

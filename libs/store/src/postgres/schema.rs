@@ -61,6 +61,8 @@ macro_rules! migrations {
 migrations! {
     1 "create_people" "0001_create_people.sql";
     2 "create_log" "0002_create_log.sql";
+    3 "create_agents" "0003_create_agents.sql";
+    4 "create_runs" "0004_create_runs.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration. Tests name the
