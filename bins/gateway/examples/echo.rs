@@ -14,10 +14,11 @@ use axum::routing::any;
 use bytes::Bytes;
 use clap::Parser;
 use gateway::websocket::handshake::{self, Upgrade};
-use gateway::websocket::{Kinds, Limits, Message, Origins, closing, frame};
+use gateway::websocket::{Kinds, Limits, Message, closing, frame};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use node::AllowedOrigins;
 use tokio::net::{TcpListener, TcpStream};
 
 const SUBPROTOCOLS: &[&str] = &["switchboard.v1.json", "switchboard.v1.proto"];
@@ -69,7 +70,7 @@ async fn serve(socket: TcpStream, router: Router) {
 }
 
 async fn handle(mut request: Request<Body>, limits: Limits) -> Response<Body> {
-    match handshake::accept(&mut request, SUBPROTOCOLS, &Origins::all()) {
+    match handshake::accept(&mut request, SUBPROTOCOLS, &AllowedOrigins::all()) {
         Ok(accepted) => {
             tokio::spawn(echo(accepted.upgrade, limits));
             accepted.response

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{Request, Response};
 use axum::response::IntoResponse;
 use axum::routing::any;
-use domain::{Invalid, NodeId};
+use domain::NodeId;
 use node::GatewaySettings;
 use operations::Operations;
 use process::supervise::Tasks;
@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use crate::connection;
 use crate::credentials::Credentials;
 use crate::metrics::GatewayMetrics;
-use crate::websocket::{Origins, handshake};
+use crate::websocket::handshake;
 
 /// The path of the gateway.
 pub const PATH: &str = "/v1/gateway";
@@ -52,20 +52,15 @@ pub struct Parts {
 pub struct Gateway {
     pub(crate) parts: Parts,
     pub(crate) settings: GatewaySettings,
-    origins: Origins,
     pub(crate) places: Arc<Semaphore>,
 }
 
 impl Gateway {
     /// A gateway.
-    ///
-    /// # Errors
-    ///
-    /// An origin of `gateway.allowed_origins` that is none.
-    pub fn new(settings: GatewaySettings, parts: Parts) -> Result<Arc<Self>, Invalid> {
-        let origins = Origins::new("gateway.allowed_origins", &settings.allowed_origins)?;
+    #[must_use]
+    pub fn new(settings: GatewaySettings, parts: Parts) -> Arc<Self> {
         let places = Arc::new(Semaphore::new(settings.max_connections.min(Semaphore::MAX_PERMITS)));
-        Ok(Arc::new(Self { parts, settings, origins, places }))
+        Arc::new(Self { parts, settings, places })
     }
 
     /// The route of the gateway.
@@ -78,7 +73,7 @@ async fn upgrade(State(gateway): State<Arc<Gateway>>, mut request: Request<Body>
     let credentials = Credentials::of(&request);
     let slot = request.extensions().get::<process::http::Slot>().cloned();
     let subprotocols = [Encoding::Json.subprotocol(), Encoding::Proto.subprotocol()];
-    match handshake::accept(&mut request, &subprotocols, &gateway.origins) {
+    match handshake::accept(&mut request, &subprotocols, &gateway.settings.allowed_origins) {
         Ok(accepted) => {
             let encoding = Encoding::from_subprotocol(accepted.subprotocol).unwrap_or(Encoding::Json);
             let tasks = gateway.parts.tasks.clone();

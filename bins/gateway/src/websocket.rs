@@ -13,13 +13,11 @@ pub mod frame;
 pub mod handshake;
 mod header;
 mod message;
-mod origin;
 mod reader;
 mod tap;
 mod writer;
 
 pub use handshake::{Connection, Refusal, UpgradeError};
 pub use message::{Kinds, Limits, Message, ReadError};
-pub use origin::Origins;
 pub use reader::Reader;
 pub use writer::Writer;

@@ -16,5 +16,5 @@ pub use app::App;
 pub use faces::Faces;
 pub use node::{BuildError, Node, RoleName, VERSION, bind, connector, describe};
 pub use settings::{
-    ClusterMode, ClusterSettings, GatewaySettings, HttpSettings, RetentionSettings, Settings,
+    AllowedOrigins, ClusterMode, ClusterSettings, GatewaySettings, HttpSettings, RetentionSettings, Settings,
 };

@@ -7,6 +7,7 @@ mod check;
 pub mod cluster;
 pub mod gateway;
 pub mod http;
+pub mod origins;
 pub mod retention;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use cluster::{ClusterMode, ClusterSettings};
 pub use gateway::GatewaySettings;
 pub use http::HttpSettings;
+pub use origins::AllowedOrigins;
 pub use retention::RetentionSettings;
 
 /// The configuration of a node of any role.

@@ -5,9 +5,10 @@
 use std::fmt;
 use std::io::IsTerminal;
 
-use domain::NodeId;
+use domain::{Invalid, NodeId};
 use serde::{Deserialize, Serialize};
 use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::{Format, Full, Json, JsonFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
@@ -24,6 +25,29 @@ pub struct LogSettings {
     /// What is logged: a level, or levels by module, such as `info,cluster=debug`.
     pub filter: String,
 }
+
+impl LogSettings {
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    ///
+    /// `log.filter` is no filter.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.filter().map(drop)
+    }
+
+    fn filter(&self) -> Result<EnvFilter, Invalid> {
+        // A word alone would be taken for the name of a module, also when it is a level with a typing error.
+        let is_word = |part: &str| !part.contains(['=', '[', ']']);
+        let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
+        let mut words = self.filter.split(',').filter(|part| is_word(part));
+        let filter = EnvFilter::try_new(&self.filter).ok().filter(|_| words.all(is_level));
+        filter.ok_or_else(|| Invalid::new("log.filter", &self.filter, FILTERS))
+    }
+}
+
+const FILTERS: &str =
+    "a level (error, warn, info, debug, trace, off), or levels by module such as info,cluster=debug";
 
 impl Default for LogSettings {
     fn default() -> Self {
@@ -45,10 +69,8 @@ pub enum LogFormat {
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// `log.filter` is no filter.
-    #[error(
-        "log.filter: {0:?} is not allowed; allowed is a level (error, warn, info, debug, trace), or levels by module such as info,cluster=debug"
-    )]
-    Filter(String),
+    #[error(transparent)]
+    Filter(#[from] Invalid),
     /// Logging was begun before in this process.
     #[error("logging was begun before in this process")]
     Twice,
@@ -105,9 +127,7 @@ fn subscriber<W>(
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let filter =
-        EnvFilter::try_new(&settings.filter).map_err(|_| TelemetryError::Filter(settings.filter.clone()))?;
-    let builder = Fmt::builder().with_env_filter(filter).with_writer(writer);
+    let builder = Fmt::builder().with_env_filter(settings.filter()?).with_writer(writer);
     let origin = Origin { role, node };
     Ok(match settings.format {
         LogFormat::Text => {
@@ -250,9 +270,20 @@ mod tests {
             tracing::warn!("loud");
         });
         assert!(text.contains("loud") && !text.contains("quiet"), "{text}");
-        let settings = LogSettings { filter: "a=b=c".to_owned(), ..LogSettings::default() };
-        let error =
-            subscriber(&settings, "api", NodeId::new(), io::sink, Colour::Off).err().expect("no filter");
-        assert!(error.to_string().contains("log.filter"), "{error}");
+    }
+
+    #[test]
+    fn a_filter_that_is_none_is_refused() {
+        let of = |filter: &str| LogSettings { filter: filter.to_owned(), ..LogSettings::default() };
+        for good in
+            ["info", "OFF", "info,cluster=debug", "warn,api::stream=trace", "info,[request{id=7}]=debug"]
+        {
+            assert_eq!(of(good).check(), Ok(()), "{good}");
+        }
+        for bad in ["", "infoo", "a=b=c", "cluster=loud", "info,", "info,cluster"] {
+            let refused = of(bad).check().expect_err(bad);
+            assert_eq!(refused.field, "log.filter");
+            assert!(subscriber(&of(bad), "api", NodeId::new(), io::sink, Colour::Off).is_err(), "{bad}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What holds for every route: unknown paths and methods, bodies, headers, origins, deadlines.
 
 use axum::http::Method;
+use node::AllowedOrigins;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -84,7 +85,7 @@ async fn every_answer_has_an_id_that_a_proxy_may_have_given() {
 #[tokio::test]
 async fn pages_of_allowed_origins_may_read() {
     let app = TestApp::with(|settings| {
-        settings.http.allowed_origins = vec!["https://chat.example.com".into()];
+        settings.http.allowed_origins = ["https://chat.example.com"].into_iter().collect();
     })
     .await;
     let preflight = |origin: &str| {
@@ -116,7 +117,7 @@ async fn pages_of_allowed_origins_may_read() {
 async fn a_preflight_costs_no_token_of_the_rate_limit() {
     let app = TestApp::with(|settings| {
         (settings.auth.rate, settings.auth.burst) = (0.01, 1);
-        settings.http.allowed_origins = vec!["*".into()];
+        settings.http.allowed_origins = AllowedOrigins::all();
     })
     .await;
     for _ in 0..3 {

@@ -14,10 +14,11 @@ use domain::ErrorCode;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
+use node::AllowedOrigins;
 use sha1::{Digest, Sha1};
 use tokio::net::TcpStream;
 
-use super::{Limits, Origins, Reader, Writer};
+use super::{Limits, Reader, Writer};
 
 /// A request that was taken: send the response, and the upgrade gives the connection.
 #[derive(Debug)]
@@ -155,7 +156,7 @@ impl IntoResponse for Refusal {
 pub fn accept<B>(
     request: &mut Request<B>,
     subprotocols: &[&'static str],
-    origins: &Origins,
+    origins: &AllowedOrigins,
 ) -> Result<Accepted, Refusal> {
     if request.method() != Method::GET || request.version() != Version::HTTP_11 {
         return Err(Refusal::Method);
@@ -167,8 +168,9 @@ pub fn accept<B>(
     if single(headers, &SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
         return Err(Refusal::Version);
     }
-    let origin = headers.get(ORIGIN);
-    if headers.get_all(ORIGIN).iter().count() > 1 || !origins.allow(origin) {
+    // A request without one comes from no browser.
+    let mut sent = headers.get_all(ORIGIN).iter();
+    if sent.next().is_some_and(|origin| !origins.allow(origin.as_bytes())) || sent.next().is_some() {
         return Err(Refusal::Origin);
     }
     let proof = proof(single(headers, &SEC_WEBSOCKET_KEY).ok_or(Refusal::Key)?)?;

@@ -40,6 +40,21 @@ async fn a_bad_setting_is_told_with_its_key_and_its_source_by_every_command() {
     command.env("SWITCHBOARD__RELAY__SHARDS", "0");
     run(command).await.refused(2, &["relay.shards", "\"0\"", "SWITCHBOARD__RELAY__SHARDS", "1 to 64"]);
 
+    for (name, value, allowed) in [
+        ("SWITCHBOARD__GATEWAY__ALLOWED_ORIGINS", "nowhere", "https://chat.example.com"),
+        ("SWITCHBOARD__GATEWAY__ALLOWED_ORIGINS", "https://Chat.example.com", "lower case"),
+        ("SWITCHBOARD__HTTP__ALLOWED_ORIGINS", "https://chat.example.com:443", "https://chat.example.com"),
+        ("SWITCHBOARD__LOG__FILTER", "cluster=loud", "info,cluster=debug"),
+        ("SWITCHBOARD__LOG__FILTER", "infoo", "info,cluster=debug"),
+    ] {
+        let key = name["SWITCHBOARD__".len()..].to_lowercase().replace("__", ".");
+        for arguments in ["--check-config", "node gateway", "cluster", "nodes"] {
+            let mut command = program(arguments);
+            command.env(name, value);
+            run(command).await.refused(2, &[&key, value, name, allowed]);
+        }
+    }
+
     run(program("doctor --database-url mysql://alex:hunter2@db.example.com"))
         .await
         .refused(2, &["database.url", "the command line", "postgres://"]);

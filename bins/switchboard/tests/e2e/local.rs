@@ -1,6 +1,7 @@
 //! `switchboard cluster`: a whole cluster with its own PostgreSQL, as people start it.
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -287,12 +288,14 @@ async fn cluster_that_can_not_start_says_why_and_leaves_nothing() {
     taken.refused(1, &["api-1", &port, "--port-base"]);
 
     // Good as far as the configuration alone can tell.
-    let mut command = program(&arguments("--api 1 --gateway 1 --worker 1"));
-    command.env("SWITCHBOARD__GATEWAY__ALLOWED_ORIGINS", "nowhere");
-    let ran = run(command).await;
+    let keys = place.path().join("data/keys");
+    fs::create_dir_all(&keys).expect("made");
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o700)).expect("ours alone");
+    fs::write(keys.join("manifest.json"), "{").expect("written");
+    let ran = run(program(&arguments("--api 1 --gateway 1 --worker 1"))).await;
     assert!(ran.out.is_empty(), "{ran:?}");
     let ended = ran.err.clone();
-    ran.refused(1, &["gateway-1 ended before it was ready", "gateway.allowed_origins", "logs/gateway-1.log"]);
+    ran.refused(1, &["-1 ended before it was ready", "manifest.json", "-1.log"]);
     assert!(ended.trim_end().lines().any(|line| line.ends_with("stopped")), "{ended}");
     let nodes = localpg::query(&database.url(), "SELECT name FROM nodes").await.expect("migrated");
     assert!(nodes.is_empty(), "the others left in order: {nodes:?}");

@@ -39,6 +39,7 @@ impl Settings {
         self.check_database()?;
         self.listener.validate()?;
         self.notifier.validate()?;
+        self.log.check()?;
         self.auth.check()?;
         self.http.check()?;
         self.gateway.check()?;
@@ -92,6 +93,7 @@ impl Settings {
 
 impl GatewaySettings {
     fn check(&self) -> Result<(), Invalid> {
+        self.allowed_origins.check("gateway.allowed_origins")?;
         span("gateway.heartbeat_interval", self.heartbeat_interval, 10 * MILLISECOND, HOUR)?;
         span("gateway.identify_timeout", self.identify_timeout, MILLISECOND, HOUR)?;
         span("gateway.behind_limit", self.behind_limit, MILLISECOND, 24 * HOUR)?;
@@ -166,6 +168,9 @@ mod tests {
             ("notifier.max_batch", "0"),
             ("auth.lockout_threshold", "0"),
             ("http.max_body_bytes", "1"),
+            ("http.allowed_origins", "nowhere"),
+            ("gateway.allowed_origins", "nowhere"),
+            ("log.filter", "loud"),
             ("gateway.heartbeat_interval", "0s"),
             ("gateway.max_fragments", "0"),
             ("relay.shards", "0"),

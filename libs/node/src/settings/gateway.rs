@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::AllowedOrigins;
+
 /// Section `gateway`.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -13,7 +15,7 @@ pub struct GatewaySettings {
     pub listen: SocketAddr,
     /// Origins of pages whose scripts may connect, such as `https://chat.example.com`; `*` allows all. Clients
     /// that are no browsers send none, and are not asked.
-    pub allowed_origins: Vec<String>,
+    pub allowed_origins: AllowedOrigins,
     /// How often clients ping; one that missed two is closed with 4009. The server is never silent for longer.
     #[serde(with = "domain::duration")]
     pub heartbeat_interval: Duration,
@@ -45,7 +47,7 @@ impl Default for GatewaySettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)),
-            allowed_origins: Vec::new(),
+            allowed_origins: AllowedOrigins::default(),
             heartbeat_interval: Duration::from_secs(20),
             identify_timeout: Duration::from_secs(10),
             reconnect_jitter: Duration::from_secs(3),

@@ -7,6 +7,8 @@ use auth::TrustedProxies;
 use domain::Invalid;
 use serde::{Deserialize, Serialize};
 
+use super::AllowedOrigins;
+
 /// Section `http`.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -16,7 +18,7 @@ pub struct HttpSettings {
     /// Networks of proxies whose `X-Forwarded-For` is believed, such as `10.0.0.0/8`.
     pub trusted_proxies: TrustedProxies,
     /// Origins of pages whose scripts may call the API, such as `https://chat.example.com`; `*` allows all.
-    pub allowed_origins: Vec<String>,
+    pub allowed_origins: AllowedOrigins,
     /// Largest body of a request, in bytes.
     pub max_body_bytes: usize,
     /// How long a request may take.
@@ -38,7 +40,7 @@ impl Default for HttpSettings {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             trusted_proxies: TrustedProxies::default(),
-            allowed_origins: Vec::new(),
+            allowed_origins: AllowedOrigins::default(),
             max_body_bytes: 256 * 1024,
             request_timeout: Duration::from_secs(15),
             header_read_timeout: Duration::from_secs(30),
@@ -62,39 +64,6 @@ impl HttpSettings {
         if self.request_timeout.is_zero() {
             return Err(Invalid::described("http.request_timeout", "0", "more than 0"));
         }
-        self.allowed_origins.iter().try_for_each(|origin| check_origin(origin))
-    }
-}
-
-fn check_origin(origin: &str) -> Result<(), Invalid> {
-    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let good = origin == "*"
-        || host.is_some_and(|host| {
-            !host.is_empty()
-                && host.bytes().all(|b| b.is_ascii_graphic() && !b.is_ascii_uppercase() && b != b'/')
-        });
-    if good {
-        Ok(())
-    } else {
-        let allowed = "origins such as https://chat.example.com (lower case, no path), or *";
-        Err(Invalid::new("http.allowed_origins", origin, allowed))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn origins_are_checked() {
-        for good in ["*", "https://chat.example.com", "http://localhost:8080", "http://[::1]:80"] {
-            assert_eq!(check_origin(good), Ok(()), "{good}");
-        }
-        for bad in
-            ["", "chat.example.com", "https://", "https://chat.example.com/", "https://Chat.example.com"]
-        {
-            assert_eq!(check_origin(bad).expect_err(bad).field, "http.allowed_origins");
-        }
-        assert_eq!(HttpSettings::default().check(), Ok(()));
+        self.allowed_origins.check("http.allowed_origins")
     }
 }

@@ -8,10 +8,11 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use axum::response::IntoResponse;
 use axum::routing::any;
-use gateway::websocket::{Kinds, Limits, Message, Origins, ReadError, Reader, Writer, handshake};
+use gateway::websocket::{Kinds, Limits, Message, ReadError, Reader, Writer, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use node::AllowedOrigins;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -51,10 +52,10 @@ impl Drop for Server {
 
 impl Server {
     pub(super) async fn start(limits: Limits) -> Self {
-        Self::with_origins(limits, Origins::all()).await
+        Self::with_origins(limits, AllowedOrigins::all()).await
     }
 
-    pub(super) async fn with_origins(limits: Limits, origins: Origins) -> Self {
+    pub(super) async fn with_origins(limits: Limits, origins: AllowedOrigins) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, connections) = mpsc::channel(16);
@@ -89,7 +90,7 @@ impl Server {
 async fn answer(
     mut request: Request<Body>,
     limits: Limits,
-    origins: Origins,
+    origins: AllowedOrigins,
     sender: mpsc::Sender<Taken>,
 ) -> Response<Body> {
     let accepted = match handshake::accept(&mut request, SUBPROTOCOLS, &origins) {

@@ -1,6 +1,6 @@
 //! Requests that are taken, and those that are not.
 
-use gateway::websocket::Origins;
+use node::AllowedOrigins;
 use tokio::io::AsyncReadExt;
 
 use super::bench::{Client, LIMITS, Server, masked, request};
@@ -38,11 +38,7 @@ async fn chooses_the_first_subprotocol_that_is_spoken() {
 
 #[tokio::test]
 async fn refuses_with_a_problem_that_says_why() {
-    let server = Server::with_origins(
-        LIMITS,
-        Origins::new("gateway.allowed_origins", &["https://chat.example.com"]).unwrap(),
-    )
-    .await;
+    let server = Server::with_origins(LIMITS, AllowedOrigins::from_iter(["https://chat.example.com"])).await;
     let good = request("");
     let changed = |from: &str, to: &str| {
         assert!(good.contains(from));
@@ -90,7 +86,7 @@ async fn refuses_with_a_problem_that_says_why() {
 
 #[tokio::test]
 async fn takes_listed_origins_and_none() {
-    let origins = Origins::new("gateway.allowed_origins", &["https://chat.example.com"]).unwrap();
+    let origins = AllowedOrigins::from_iter(["https://chat.example.com"]);
     let mut server = Server::with_origins(LIMITS, origins).await;
     for origin in ["", "Origin: https://chat.example.com\r\n"] {
         let response = Client::open(server.address).await.ask(&request(origin)).await;
