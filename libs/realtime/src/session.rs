@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::{DeviceId, ErrorCode, LogEpoch, NodeId, SlotSessionId, StreamRef};
-use protocol::frame::{Cursors, Ready, RoomState};
+use protocol::frame::{Account, Cursors, Ready, RoomState};
 use protocol::notify::{Id, Kind};
 use protocol::{CloseCode, ServerFrame};
 use store::devices::{Slot, SlotOutcome, Standing, TakeSlot};
@@ -281,12 +281,12 @@ fn ready(connection: &Connection, snapshot: Snapshot) -> Ready {
         session_id: connection.slot.map_or(connection.meta.id.0, |slot| slot.session.0),
         epoch: connection.slot.map_or(0, |slot| slot.epoch),
         log_epoch: snapshot.log_epoch.0,
-        user: protocol::frame::User {
+        account: Account::User(protocol::frame::User {
             id: snapshot.user.id.0,
             handle: snapshot.user.handle,
             display_name: snapshot.user.display_name,
             role: snapshot.user.role.as_str().into(),
-        },
+        }),
         rooms,
         streams,
     }

@@ -70,6 +70,7 @@ async fn handle(
 ) -> Result<Option<ServerFrame>, End> {
     let operations = &gateway.parts.operations;
     let user = connection.meta.user;
+    let op = frame.op();
     let outcome = match frame {
         ClientFrame::Identify(_) | ClientFrame::Resume(_) => {
             return Err(End::Close(CloseCode::AlreadyIdentified));
@@ -80,6 +81,19 @@ async fn handle(
         ClientFrame::Focus(focus) => self::focus(connection, &focus),
         ClientFrame::Read(read) => {
             operations.set_read(user, RoomId(read.room_id), read.seq).await.map(|_stands| ())
+        }
+        ClientFrame::Watch(_)
+        | ClientFrame::Unwatch(_)
+        | ClientFrame::Ack(_)
+        | ClientFrame::RunStart(_)
+        | ClientFrame::RunPatch(_)
+        | ClientFrame::RunFinish(_)
+        | ClientFrame::ToolCall(_)
+        | ClientFrame::ToolResult(_)
+        | ClientFrame::Autocomplete(_)
+        | ClientFrame::AutocompleteReply(_) => {
+            let detail = format!("{op:?} is not taken by this node");
+            return Ok(Some(ServerFrame::Error(ErrorFrame::new(ErrorCode::InvalidField.as_str(), detail))));
         }
     };
     Ok(outcome.err().map(|error| refusal(&error, None)))
@@ -118,11 +132,7 @@ fn refusal(error: &Error, nonce: Option<String>) -> ServerFrame {
     if error.kind() == ErrorKind::Internal {
         tracing::error!(%error, "a client's frame failed");
     }
-    ServerFrame::Error(ErrorFrame {
-        code: error.code().as_str().into(),
-        detail: error.public_message(),
-        nonce,
-    })
+    ServerFrame::Error(ErrorFrame { nonce, ..ErrorFrame::new(error.code().as_str(), error.public_message()) })
 }
 
 /// What bytes that are not a good frame are answered with: `error` when a part is wrong, a close when
@@ -130,11 +140,9 @@ fn refusal(error: &Error, nonce: Option<String>) -> ServerFrame {
 pub(super) fn answer_to(error: &DecodeError) -> Result<ServerFrame, End> {
     match error.kind {
         DecodeErrorKind::Malformed | DecodeErrorKind::NoOp => Err(End::Close(CloseCode::BadFrame)),
-        DecodeErrorKind::UnknownOp | DecodeErrorKind::Field => Ok(ServerFrame::Error(ErrorFrame {
-            code: ErrorCode::InvalidField.as_str().into(),
-            detail: error.to_string(),
-            nonce: None,
-        })),
+        DecodeErrorKind::UnknownOp | DecodeErrorKind::Field => {
+            Ok(ServerFrame::Error(ErrorFrame::new(ErrorCode::InvalidField.as_str(), error.to_string())))
+        }
     }
 }
 

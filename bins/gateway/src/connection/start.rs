@@ -116,7 +116,7 @@ impl Conversation<'_> {
     }
 
     async fn refuse(&mut self, code: ErrorCode, detail: String) -> Result<(), End> {
-        self.tell(ServerFrame::Error(ErrorFrame { code: code.as_str().into(), detail, nonce: None })).await
+        self.tell(ServerFrame::Error(ErrorFrame::new(code.as_str(), detail))).await
     }
 
     /// The client's next frame. Frames that are wrong in a field are answered by `error`.

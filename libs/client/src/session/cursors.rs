@@ -95,7 +95,7 @@ impl Followed {
         };
         self.streams = ready.streams.iter().map(cursor).collect();
         self.log_epoch = Some(ready.log_epoch);
-        let own = format!("user:{}", ready.user.id);
+        let own = ready.account.stream();
         self.own = (own.clone(), ready.streams.get(&own).copied().unwrap_or(0));
     }
 

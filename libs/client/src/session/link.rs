@@ -136,6 +136,13 @@ impl Driver {
             }
             ServerFrame::Typing(typing) => self.outbox.push(Update::Typing(typing)),
             ServerFrame::Presence(presence) => self.outbox.push(Update::Presence(presence)),
+            ServerFrame::Run(run) => self.outbox.push(Update::Run(run)),
+            ServerFrame::Hint(hint) => self.outbox.push(Update::Hint(hint)),
+            ServerFrame::ToolCall(call) => self.outbox.push(Update::ToolCall(call)),
+            ServerFrame::ToolCalled(called) => self.outbox.push(Update::ToolCalled(called)),
+            ServerFrame::Autocomplete(question) => self.outbox.push(Update::Autocomplete(question)),
+            ServerFrame::Choices(choices) => self.outbox.push(Update::Choices(choices)),
+            ServerFrame::Acked(acked) => self.outbox.push(Update::Acked(acked)),
             ServerFrame::Sent(sent) => {
                 self.sends.sent(&sent);
                 self.outbox.push(Update::Sent(sent));

@@ -1,7 +1,10 @@
 //! What a user sees of a session.
 
 use protocol::CloseCode;
-use protocol::frame::{ErrorFrame, Event, Gap, Presence, Ready, Sent, UserTyping};
+use protocol::frame::{
+    Acked, AutocompleteRequest, Choices, ErrorFrame, Event, Gap, Hint, Presence, Ready, Run, Sent, ToolCall,
+    ToolCalled, UserTyping,
+};
 use tokio::time::Instant;
 
 /// Where a session stands.
@@ -98,6 +101,20 @@ pub enum Update {
     Typing(UserTyping),
     /// Somebody came, went or fell idle.
     Presence(Presence),
+    /// How a run stands, and what changed of its document.
+    Run(Run),
+    /// A notification that should be shown now.
+    Hint(Hint),
+    /// An agent asks this person's devices for something.
+    ToolCall(ToolCall),
+    /// A tool call of this agent was taken.
+    ToolCalled(ToolCalled),
+    /// Somebody asks this agent how a command could go on.
+    Autocomplete(AutocompleteRequest),
+    /// How the command that was asked about could go on.
+    Choices(Choices),
+    /// The cursor of this consumer was moved.
+    Acked(Acked),
     /// A message was taken.
     Sent(Sent),
     /// The server refused a frame.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fastwebsockets::{Frame, OpCode, Role, WebSocket};
-use protocol::frame::{Event, Hello, RawJson, Ready, Sender, Sent, User};
+use protocol::frame::{Account, Event, Hello, RawJson, Ready, Sender, Sent, User};
 use protocol::{ClientFrame, Encoding, ServerFrame, decode_client, encode_server};
 use sha1::{Digest, Sha1};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -42,7 +42,12 @@ pub(crate) fn ready(streams: &[(String, u64)]) -> ServerFrame {
         session_id: SESSION,
         epoch: 1,
         log_epoch: LOG,
-        user: User { id: ME, handle: "sam".into(), display_name: "Sam".into(), role: "user".into() },
+        account: Account::User(User {
+            id: ME,
+            handle: "sam".into(),
+            display_name: "Sam".into(),
+            role: "user".into(),
+        }),
         rooms: Vec::new(),
         streams: BTreeMap::from_iter(streams.to_vec()),
     }))

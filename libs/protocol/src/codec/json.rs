@@ -35,6 +35,16 @@ pub(super) fn decode_client(bytes: &[u8]) -> Result<ClientFrame, DecodeError> {
         "typing" => fields(bytes).map(ClientFrame::Typing),
         "focus" => fields(bytes).map(ClientFrame::Focus),
         "read" => fields(bytes).map(ClientFrame::Read),
+        "watch" => fields(bytes).map(ClientFrame::Watch),
+        "unwatch" => fields(bytes).map(ClientFrame::Unwatch),
+        "ack" => fields(bytes).map(ClientFrame::Ack),
+        "run_start" => fields(bytes).map(ClientFrame::RunStart),
+        "run_patch" => fields(bytes).map(ClientFrame::RunPatch),
+        "run_finish" => fields(bytes).map(ClientFrame::RunFinish),
+        "tool_call" => fields(bytes).map(ClientFrame::ToolCall),
+        "tool_result" => fields(bytes).map(ClientFrame::ToolResult),
+        "autocomplete" => fields(bytes).map(ClientFrame::Autocomplete),
+        "autocomplete_reply" => fields(bytes).map(ClientFrame::AutocompleteReply),
         unknown => return Err(DecodeError::unknown_op(unknown)),
     }
     .map_err(|error| error.in_op(&op))
@@ -50,13 +60,31 @@ pub(super) fn decode_server(bytes: &[u8]) -> Result<ServerFrame, DecodeError> {
         "gap" => fields(bytes).map(ServerFrame::Gap),
         "typing" => fields(bytes).map(ServerFrame::Typing),
         "presence" => fields(bytes).map(ServerFrame::Presence),
+        "run" => fields(bytes).map(ServerFrame::Run),
+        "hint" => fields(bytes).map(ServerFrame::Hint),
+        "tool_call" => fields(bytes).map(ServerFrame::ToolCall),
+        "tool_called" => fields(bytes).map(ServerFrame::ToolCalled),
+        "autocomplete" => autocomplete(bytes),
         "sent" => fields(bytes).map(ServerFrame::Sent),
+        "acked" => fields(bytes).map(ServerFrame::Acked),
         "pong" => Ok(ServerFrame::Pong),
         "error" => fields(bytes).map(ServerFrame::Error),
         "drain" => fields(bytes).map(ServerFrame::Drain),
         unknown => return Err(DecodeError::unknown_op(unknown)),
     }
     .map_err(|error| error.in_op(&op))
+}
+
+/// The question to an agent, or the answer to a person: the one with `choices`.
+fn autocomplete(bytes: &[u8]) -> Result<ServerFrame, DecodeError> {
+    #[derive(Deserialize)]
+    struct Kind {
+        choices: Option<IgnoredAny>,
+    }
+    match fields(bytes)? {
+        Kind { choices: Some(IgnoredAny) } => fields(bytes).map(ServerFrame::Choices),
+        Kind { choices: None } => fields(bytes).map(ServerFrame::Autocomplete),
+    }
 }
 
 /// A frame without fields of a client.

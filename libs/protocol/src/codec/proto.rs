@@ -3,7 +3,10 @@
 //! Protobuf leaves empty fields out, so a missing required field shows as an empty one: an id of no
 //! characters is refused by name, an empty body is left to the rules of upper layers.
 
+mod agents;
 mod client;
+mod presence;
+mod ready;
 mod server;
 
 #[allow(clippy::all, clippy::pedantic, unreachable_pub, unused_qualifications, missing_docs)]
@@ -18,7 +21,7 @@ use prost::Message;
 use uuid::Uuid;
 
 use super::DecodeError;
-use crate::frame::{ClientFrame, ServerFrame};
+use crate::frame::{ClientFrame, RawJson, ServerFrame};
 
 pub(super) fn encode_server(frame: &ServerFrame) -> Bytes {
     pb::ServerFrame { frame: Some(frame.into()) }.encode_to_vec().into()
@@ -58,4 +61,20 @@ fn id(field: &str, text: &str) -> Result<Uuid, DecodeError> {
 
 fn optional_id(field: &str, text: Option<&String>) -> Result<Option<Uuid>, DecodeError> {
     text.map(|text| id(field, text)).transpose()
+}
+
+/// JSON in a string; no characters at all are no JSON, so they show that the field was left out.
+fn json(field: &str, text: String) -> Result<RawJson, DecodeError> {
+    if text.is_empty() {
+        return Err(DecodeError::field(field, "is missing"));
+    }
+    RawJson::new(text).map_err(|error| DecodeError::field(field, error))
+}
+
+fn optional_json(field: &str, text: Option<String>) -> Result<Option<RawJson>, DecodeError> {
+    text.map(|text| json(field, text)).transpose()
+}
+
+fn in_op(op: &'static str) -> impl Fn(DecodeError) -> DecodeError {
+    move |error| error.in_op(op)
 }

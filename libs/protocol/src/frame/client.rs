@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Cursors;
+use super::{
+    Autocomplete, AutocompleteReply, CallTool, Cursors, RunFinish, RunPatch, RunStart, ToolResult, Unwatch,
+    Watch,
+};
 
 /// A frame from the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,6 +26,26 @@ pub enum ClientFrame {
     Focus(Focus),
     /// Moves the read mark of a room.
     Read(Read),
+    /// Follows a run.
+    Watch(Watch),
+    /// Follows a run no more.
+    Unwatch(Unwatch),
+    /// A consumer has handled its agent's events so far; answered by `acked`.
+    Ack(Ack),
+    /// A consumer begins a run; answered by `run` or `error`.
+    RunStart(RunStart),
+    /// The holder of a run changes its document.
+    RunPatch(RunPatch),
+    /// The holder of a run is done; answered by `run` or `error`.
+    RunFinish(RunFinish),
+    /// The holder of a run asks a person's devices for something; answered by `tool_called` or `error`.
+    ToolCall(CallTool),
+    /// A person answers a tool call.
+    ToolResult(ToolResult),
+    /// A person asks how a command could go on; answered by `autocomplete` or `error`.
+    Autocomplete(Autocomplete),
+    /// A consumer answers such a question.
+    AutocompleteReply(AutocompleteReply),
 }
 
 impl ClientFrame {
@@ -37,6 +60,16 @@ impl ClientFrame {
             Self::Typing(_) => "typing",
             Self::Focus(_) => "focus",
             Self::Read(_) => "read",
+            Self::Watch(_) => "watch",
+            Self::Unwatch(_) => "unwatch",
+            Self::Ack(_) => "ack",
+            Self::RunStart(_) => "run_start",
+            Self::RunPatch(_) => "run_patch",
+            Self::RunFinish(_) => "run_finish",
+            Self::ToolCall(_) => "tool_call",
+            Self::ToolResult(_) => "tool_result",
+            Self::Autocomplete(_) => "autocomplete",
+            Self::AutocompleteReply(_) => "autocomplete_reply",
         }
     }
 }
@@ -156,5 +189,13 @@ pub struct Read {
     /// The room.
     pub room_id: Uuid,
     /// The number of the newest event that was read.
+    pub seq: u64,
+}
+
+/// A consumer has handled the events of its agent's stream up to `seq`; answered by `acked`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ack {
+    /// The number of the newest event that was handled.
     pub seq: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// JSON as text: known to be well formed, never parsed into values.
@@ -42,3 +42,8 @@ impl PartialEq for RawJson {
 }
 
 impl Eq for RawJson {}
+
+/// Reads an optional field that is there whatever its value, `null` too.
+pub(super) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
+    RawJson::deserialize(deserializer).map(Some)
+}

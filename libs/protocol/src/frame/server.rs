@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::RawJson;
+use super::{
+    Account, AgentSelf, AutocompleteRequest, Choices, Presence, RawJson, Run, ToolCall, ToolCalled, User,
+};
 
 /// A frame from the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,8 +27,23 @@ pub enum ServerFrame {
     Typing(UserTyping),
     /// Somebody came, went or fell idle.
     Presence(Presence),
+    /// How a run stands, and what changed of its document.
+    Run(Run),
+    /// A notification that should be shown now.
+    Hint(Hint),
+    /// An agent asks the person's devices for something.
+    ToolCall(ToolCall),
+    /// The answer to an agent's `tool_call`.
+    ToolCalled(ToolCalled),
+    /// Somebody asks the agent how a command could go on.
+    Autocomplete(AutocompleteRequest),
+    /// The answer to a person's `autocomplete`; its `op` is `autocomplete` too.
+    #[serde(rename = "autocomplete")]
+    Choices(Choices),
     /// The answer to `send`.
     Sent(Sent),
+    /// The answer to `ack`.
+    Acked(Acked),
     /// The answer to `ping`.
     Pong,
     /// A frame of the client was refused; the connection stays open.
@@ -47,7 +64,13 @@ impl ServerFrame {
             Self::Gap(_) => "gap",
             Self::Typing(_) => "typing",
             Self::Presence(_) => "presence",
+            Self::Run(_) => "run",
+            Self::Hint(_) => "hint",
+            Self::ToolCall(_) => "tool_call",
+            Self::ToolCalled(_) => "tool_called",
+            Self::Autocomplete(_) | Self::Choices(_) => "autocomplete",
             Self::Sent(_) => "sent",
+            Self::Acked(_) => "acked",
             Self::Pong => "pong",
             Self::Error(_) => "error",
             Self::Drain(_) => "drain",
@@ -68,8 +91,10 @@ pub struct Hello {
     pub reconnect_jitter_ms: u64,
 }
 
-/// Who the connection is, and where every stream of it stands.
+/// Who the connection is, and where every stream of it stands. As JSON who it is is either `user` or
+/// `agent`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ReadyFields")]
 pub struct Ready {
     /// The session to `resume`.
     pub session_id: Uuid,
@@ -77,25 +102,46 @@ pub struct Ready {
     pub epoch: u64,
     /// The life of the log that `streams` and all cursors belong to.
     pub log_epoch: Uuid,
-    /// The person.
-    pub user: User,
-    /// The rooms of the person.
+    /// Whose connection it is.
+    #[serde(flatten)]
+    pub account: Account,
+    /// The rooms of the person or agent.
     pub rooms: Vec<RoomState>,
     /// The head of every stream that this connection follows, empty ones too.
     pub streams: BTreeMap<String, u64>,
 }
 
-/// A person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct User {
-    /// Who.
-    pub id: Uuid,
-    /// The unique name that mentions use.
-    pub handle: String,
-    /// The name that people read.
-    pub display_name: String,
-    /// `user` or `admin`.
-    pub role: String,
+#[derive(Deserialize)]
+struct ReadyFields {
+    session_id: Uuid,
+    epoch: u64,
+    log_epoch: Uuid,
+    #[serde(default)]
+    user: Option<User>,
+    #[serde(default)]
+    agent: Option<AgentSelf>,
+    rooms: Vec<RoomState>,
+    streams: BTreeMap<String, u64>,
+}
+
+impl TryFrom<ReadyFields> for Ready {
+    type Error = &'static str;
+
+    fn try_from(fields: ReadyFields) -> Result<Self, Self::Error> {
+        let account = match (fields.user, fields.agent) {
+            (Some(user), None) => Account::User(user),
+            (None, Some(agent)) => Account::Agent(agent),
+            _ => return Err("exactly one of user and agent must be given"),
+        };
+        Ok(Self {
+            session_id: fields.session_id,
+            epoch: fields.epoch,
+            log_epoch: fields.log_epoch,
+            account,
+            rooms: fields.rooms,
+            streams: fields.streams,
+        })
+    }
 }
 
 /// A room as its member sees it.
@@ -168,74 +214,6 @@ pub struct UserTyping {
     pub user_id: Uuid,
 }
 
-/// Whose presence a frame is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Subject {
-    /// A person.
-    User(Uuid),
-    /// An agent.
-    Agent(Uuid),
-}
-
-/// Whether somebody is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PresenceStatus {
-    /// There, and doing something.
-    Online,
-    /// Connected, but nobody does anything.
-    Idle,
-    /// Not connected.
-    Offline,
-    /// An agent that takes no more work now.
-    Busy,
-}
-
-/// Somebody came, went or fell idle. As JSON the subject is either `user_id` or `agent_id`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "PresenceFields", into = "PresenceFields")]
-pub struct Presence {
-    /// Who.
-    pub subject: Subject,
-    /// How they are now.
-    pub status: PresenceStatus,
-    /// Grows with each change; a lower one than already seen is old news.
-    pub version: u64,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct PresenceFields {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    user_id: Option<Uuid>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    agent_id: Option<Uuid>,
-    status: PresenceStatus,
-    version: u64,
-}
-
-impl TryFrom<PresenceFields> for Presence {
-    type Error = &'static str;
-
-    fn try_from(fields: PresenceFields) -> Result<Self, Self::Error> {
-        let subject = match (fields.user_id, fields.agent_id) {
-            (Some(user), None) => Subject::User(user),
-            (None, Some(agent)) => Subject::Agent(agent),
-            _ => return Err("exactly one of user_id and agent_id must be given"),
-        };
-        Ok(Self { subject, status: fields.status, version: fields.version })
-    }
-}
-
-impl From<Presence> for PresenceFields {
-    fn from(presence: Presence) -> Self {
-        let (user_id, agent_id) = match presence.subject {
-            Subject::User(user) => (Some(user), None),
-            Subject::Agent(agent) => (None, Some(agent)),
-        };
-        Self { user_id, agent_id, status: presence.status, version: presence.version }
-    }
-}
-
 /// A message was taken: the answer to `send`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
@@ -257,6 +235,46 @@ pub struct ErrorFrame {
     /// The nonce of the frame that was refused, when it had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
+    /// The run that the refused frame was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<Uuid>,
+    /// The tool call that the refused frame was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<Uuid>,
+    /// The question of an autocomplete that the refused frame was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Uuid>,
+}
+
+impl ErrorFrame {
+    /// A refusal that names nothing yet.
+    #[must_use]
+    pub fn new(code: impl Into<String>, detail: impl Into<String>) -> Self {
+        let (code, detail) = (code.into(), detail.into());
+        Self { code, detail, nonce: None, run_id: None, call_id: None, request_id: None }
+    }
+}
+
+/// A consumer's cursor was moved: the answer to `ack`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acked {
+    /// Where the cursor stands now.
+    pub seq: u64,
+}
+
+/// A notification that a desktop should show now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hint {
+    /// Which notification.
+    pub notification_id: Uuid,
+    /// The room of what it is about.
+    pub room_id: Uuid,
+    /// The event in the room that it is about.
+    pub seq: u64,
+    /// The line on top.
+    pub title: String,
+    /// The text below.
+    pub body: String,
 }
 
 /// This node is going: reconnect and resume elsewhere.

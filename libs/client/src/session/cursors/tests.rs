@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use protocol::frame::{RawJson, Sender, User};
+use protocol::frame::{Account, RawJson, Sender, User};
 
 use super::*;
 
@@ -22,7 +22,12 @@ fn ready(log_epoch: u128, streams: &[(String, u64)]) -> Ready {
         session_id: Uuid::nil(),
         epoch: 1,
         log_epoch: Uuid::from_u128(log_epoch),
-        user: User { id: ME, handle: "sam".into(), display_name: "Sam".into(), role: "user".into() },
+        account: Account::User(User {
+            id: ME,
+            handle: "sam".into(),
+            display_name: "Sam".into(),
+            role: "user".into(),
+        }),
         rooms: Vec::new(),
         streams: BTreeMap::from_iter(streams.to_vec()),
     }

@@ -19,8 +19,8 @@ async fn next_send(peer: &mut Peer<tokio::net::TcpStream>) -> Send {
 }
 
 fn refusal(nonce: &str, code: &str) -> ServerFrame {
-    let (code, nonce) = (code.to_owned(), Some(nonce.to_owned()));
-    ServerFrame::Error(ErrorFrame { code, detail: "no".to_owned(), nonce })
+    let nonce = Some(nonce.to_owned());
+    ServerFrame::Error(ErrorFrame { nonce, ..ErrorFrame::new(code, "no") })
 }
 
 #[tokio::test]

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::pb::client_frame::Frame;
-use super::{id, optional_id, pb};
+use super::{id, in_op, optional_id, pb};
 use crate::codec::DecodeError;
-use crate::frame::{ClientFrame, Cursors, Focus, Identify, Read, Resume, Send, Slot, Typing};
+use crate::frame::{
+    Ack, Autocomplete, AutocompleteReply, CallTool, ClientFrame, Cursors, Focus, Identify, Read, Resume,
+    RunFinish, RunPatch, RunStart, Send, Slot, ToolResult, Typing, Unwatch, Watch,
+};
 
 impl From<&ClientFrame> for Frame {
     fn from(frame: &ClientFrame) -> Self {
@@ -33,6 +36,18 @@ impl From<&ClientFrame> for Frame {
             ClientFrame::Read(read) => {
                 Self::Read(pb::Read { room_id: read.room_id.to_string(), seq: read.seq })
             }
+            ClientFrame::Watch(watch) => Self::Watch(pb::Watch { run_id: watch.run_id.to_string() }),
+            ClientFrame::Unwatch(unwatch) => {
+                Self::Unwatch(pb::Unwatch { run_id: unwatch.run_id.to_string() })
+            }
+            ClientFrame::Ack(ack) => Self::Ack(pb::Ack { seq: ack.seq }),
+            ClientFrame::RunStart(start) => Self::RunStart(pb::RunStart { run_id: start.run_id.to_string() }),
+            ClientFrame::RunPatch(patch) => Self::RunPatch(patch.into()),
+            ClientFrame::RunFinish(finish) => Self::RunFinish(finish.into()),
+            ClientFrame::ToolCall(call) => Self::ToolCall(call.into()),
+            ClientFrame::ToolResult(result) => Self::ToolResult(result.into()),
+            ClientFrame::Autocomplete(question) => Self::Autocomplete(question.into()),
+            ClientFrame::AutocompleteReply(reply) => Self::AutocompleteReply(reply.into()),
         }
     }
 }
@@ -56,22 +71,46 @@ impl TryFrom<Frame> for ClientFrame {
     fn try_from(frame: Frame) -> Result<Self, DecodeError> {
         match frame {
             Frame::Identify(identify) => {
-                Identify::try_from(identify).map(Self::Identify).map_err(|error| error.in_op("identify"))
+                Identify::try_from(identify).map(Self::Identify).map_err(in_op("identify"))
             }
-            Frame::Resume(resume) => {
-                Resume::try_from(resume).map(Self::Resume).map_err(|error| error.in_op("resume"))
-            }
+            Frame::Resume(resume) => Resume::try_from(resume).map(Self::Resume).map_err(in_op("resume")),
             Frame::Ping(pb::Ping {}) => Ok(Self::Ping),
-            Frame::Send(send) => Send::try_from(send).map(Self::Send).map_err(|error| error.in_op("send")),
+            Frame::Send(send) => Send::try_from(send).map(Self::Send).map_err(in_op("send")),
             Frame::Typing(typing) => id("room_id", &typing.room_id)
                 .map(|room_id| Self::Typing(Typing { room_id }))
-                .map_err(|error| error.in_op("typing")),
+                .map_err(in_op("typing")),
             Frame::Focus(focus) => optional_id("room_id", focus.room_id.as_ref())
                 .map(|room_id| Self::Focus(Focus { room_id, idle: focus.idle }))
-                .map_err(|error| error.in_op("focus")),
+                .map_err(in_op("focus")),
             Frame::Read(read) => id("room_id", &read.room_id)
                 .map(|room_id| Self::Read(Read { room_id, seq: read.seq }))
-                .map_err(|error| error.in_op("read")),
+                .map_err(in_op("read")),
+            Frame::Watch(watch) => id("run_id", &watch.run_id)
+                .map(|run_id| Self::Watch(Watch { run_id }))
+                .map_err(in_op("watch")),
+            Frame::Unwatch(unwatch) => id("run_id", &unwatch.run_id)
+                .map(|run_id| Self::Unwatch(Unwatch { run_id }))
+                .map_err(in_op("unwatch")),
+            Frame::Ack(pb::Ack { seq }) => Ok(Self::Ack(Ack { seq })),
+            Frame::RunStart(start) => id("run_id", &start.run_id)
+                .map(|run_id| Self::RunStart(RunStart { run_id }))
+                .map_err(in_op("run_start")),
+            Frame::RunPatch(patch) => {
+                RunPatch::try_from(patch).map(Self::RunPatch).map_err(in_op("run_patch"))
+            }
+            Frame::RunFinish(finish) => {
+                RunFinish::try_from(finish).map(Self::RunFinish).map_err(in_op("run_finish"))
+            }
+            Frame::ToolCall(call) => CallTool::try_from(call).map(Self::ToolCall).map_err(in_op("tool_call")),
+            Frame::ToolResult(result) => {
+                ToolResult::try_from(result).map(Self::ToolResult).map_err(in_op("tool_result"))
+            }
+            Frame::Autocomplete(question) => {
+                Autocomplete::try_from(question).map(Self::Autocomplete).map_err(in_op("autocomplete"))
+            }
+            Frame::AutocompleteReply(reply) => AutocompleteReply::try_from(reply)
+                .map(Self::AutocompleteReply)
+                .map_err(in_op("autocomplete_reply")),
         }
     }
 }

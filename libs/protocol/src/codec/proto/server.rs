@@ -1,11 +1,11 @@
 //! Server frames to and from protobuf.
 
 use super::pb::server_frame::Frame;
-use super::{id, optional_id, pb};
+use super::{id, in_op, json, optional_id, pb};
 use crate::codec::DecodeError;
 use crate::frame::{
-    Drain, ErrorFrame, Event, Gap, Hello, Presence, PresenceStatus, RawJson, Ready, RoomState, Sender, Sent,
-    ServerFrame, Subject, User, UserTyping,
+    Acked, AutocompleteRequest, Choices, Drain, ErrorFrame, Event, Gap, Hello, Hint, Presence, Ready, Run,
+    Sender, Sent, ServerFrame, ToolCall, ToolCalled, UserTyping,
 };
 
 impl From<&ServerFrame> for Frame {
@@ -32,45 +32,15 @@ impl From<&ServerFrame> for Frame {
                 Self::Sent(pb::Sent { nonce: sent.nonce.clone(), seq: sent.seq, id: sent.id.to_string() })
             }
             ServerFrame::Pong => Self::Pong(pb::Pong {}),
-            ServerFrame::Error(error) => Self::Error(pb::Error {
-                code: error.code.clone(),
-                detail: error.detail.clone(),
-                nonce: error.nonce.clone(),
-            }),
+            ServerFrame::Run(run) => Self::Run(run.into()),
+            ServerFrame::Hint(hint) => Self::Hint(hint.into()),
+            ServerFrame::ToolCall(call) => Self::ToolCall(call.into()),
+            ServerFrame::ToolCalled(called) => Self::ToolCalled(called.into()),
+            ServerFrame::Autocomplete(question) => Self::Autocomplete(question.into()),
+            ServerFrame::Choices(choices) => Self::Choices(choices.into()),
+            ServerFrame::Acked(acked) => Self::Acked(pb::Acked { seq: acked.seq }),
+            ServerFrame::Error(error) => Self::Error(error.into()),
             ServerFrame::Drain(drain) => Self::Drain(pb::Drain { after_ms: drain.after_ms }),
-        }
-    }
-}
-
-impl From<&Ready> for pb::Ready {
-    fn from(ready: &Ready) -> Self {
-        Self {
-            session_id: ready.session_id.to_string(),
-            epoch: ready.epoch,
-            log_epoch: ready.log_epoch.to_string(),
-            user: Some(pb::User {
-                id: ready.user.id.to_string(),
-                handle: ready.user.handle.clone(),
-                display_name: ready.user.display_name.clone(),
-                role: ready.user.role.clone(),
-            }),
-            rooms: ready.rooms.iter().map(Into::into).collect(),
-            streams: ready.streams.clone(),
-        }
-    }
-}
-
-impl From<&RoomState> for pb::RoomState {
-    fn from(room: &RoomState) -> Self {
-        Self {
-            id: room.id.to_string(),
-            kind: room.kind.clone(),
-            name: room.name.clone(),
-            head: room.head,
-            floor: room.floor,
-            last_read: room.last_read,
-            muted: room.muted,
-            stream: room.stream.clone(),
         }
     }
 }
@@ -88,25 +58,6 @@ impl From<&Event> for pb::Event {
                 id: event.sender.id.map(|id| id.to_string()),
             }),
             data: event.data.get().to_owned(),
-        }
-    }
-}
-
-impl From<&Presence> for pb::Presence {
-    fn from(presence: &Presence) -> Self {
-        let status = match presence.status {
-            PresenceStatus::Online => pb::PresenceStatus::Online,
-            PresenceStatus::Idle => pb::PresenceStatus::Idle,
-            PresenceStatus::Offline => pb::PresenceStatus::Offline,
-            PresenceStatus::Busy => pb::PresenceStatus::Busy,
-        };
-        Self {
-            who: Some(match presence.subject {
-                Subject::User(user) => pb::presence::Who::UserId(user.to_string()),
-                Subject::Agent(agent) => pb::presence::Who::AgentId(agent.to_string()),
-            }),
-            status: status.into(),
-            version: presence.version,
         }
     }
 }
@@ -129,16 +80,23 @@ impl TryFrom<Frame> for ServerFrame {
             }
             Frame::Sent(sent) => Sent::try_from(sent).map(Self::Sent).map_err(in_op("sent")),
             Frame::Pong(pb::Pong {}) => Ok(Self::Pong),
-            Frame::Error(pb::Error { code, detail, nonce }) => {
-                Ok(Self::Error(ErrorFrame { code, detail, nonce }))
+            Frame::Run(run) => Run::try_from(run).map(Self::Run).map_err(in_op("run")),
+            Frame::Hint(hint) => Hint::try_from(hint).map(Self::Hint).map_err(in_op("hint")),
+            Frame::ToolCall(call) => ToolCall::try_from(call).map(Self::ToolCall).map_err(in_op("tool_call")),
+            Frame::ToolCalled(called) => {
+                ToolCalled::try_from(called).map(Self::ToolCalled).map_err(in_op("tool_called"))
             }
+            Frame::Autocomplete(question) => {
+                AutocompleteRequest::try_from(question).map(Self::Autocomplete).map_err(in_op("autocomplete"))
+            }
+            Frame::Choices(choices) => {
+                Choices::try_from(choices).map(Self::Choices).map_err(in_op("autocomplete"))
+            }
+            Frame::Acked(pb::Acked { seq }) => Ok(Self::Acked(Acked { seq })),
+            Frame::Error(error) => ErrorFrame::try_from(error).map(Self::Error).map_err(in_op("error")),
             Frame::Drain(pb::Drain { after_ms }) => Ok(Self::Drain(Drain { after_ms })),
         }
     }
-}
-
-fn in_op(op: &'static str) -> impl Fn(DecodeError) -> DecodeError {
-    move |error| error.in_op(op)
 }
 
 impl TryFrom<pb::Hello> for Hello {
@@ -150,44 +108,6 @@ impl TryFrom<pb::Hello> for Hello {
             node: id("node", &hello.node)?,
             connection_id: id("connection_id", &hello.connection_id)?,
             reconnect_jitter_ms: hello.reconnect_jitter_ms,
-        })
-    }
-}
-
-impl TryFrom<pb::Ready> for Ready {
-    type Error = DecodeError;
-
-    fn try_from(ready: pb::Ready) -> Result<Self, DecodeError> {
-        let user = ready.user.ok_or_else(|| DecodeError::field("user", "is missing"))?;
-        Ok(Self {
-            session_id: id("session_id", &ready.session_id)?,
-            epoch: ready.epoch,
-            log_epoch: id("log_epoch", &ready.log_epoch)?,
-            user: User {
-                id: id("user.id", &user.id)?,
-                handle: user.handle,
-                display_name: user.display_name,
-                role: user.role,
-            },
-            rooms: ready.rooms.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
-            streams: ready.streams,
-        })
-    }
-}
-
-impl TryFrom<pb::RoomState> for RoomState {
-    type Error = DecodeError;
-
-    fn try_from(room: pb::RoomState) -> Result<Self, DecodeError> {
-        Ok(Self {
-            id: id("rooms.id", &room.id)?,
-            kind: room.kind,
-            name: room.name,
-            head: room.head,
-            floor: room.floor,
-            last_read: room.last_read,
-            muted: room.muted,
-            stream: room.stream,
         })
     }
 }
@@ -204,7 +124,7 @@ impl TryFrom<pb::Event> for Event {
             kind: event.kind,
             at: event.at,
             sender: Sender { kind: sender.kind, id: optional_id("sender.id", sender.id.as_ref())? },
-            data: RawJson::new(event.data).map_err(|error| DecodeError::field("data", error))?,
+            data: json("data", event.data)?,
         })
     }
 }
@@ -217,32 +137,63 @@ impl TryFrom<pb::ServerTyping> for UserTyping {
     }
 }
 
-impl TryFrom<pb::Presence> for Presence {
-    type Error = DecodeError;
-
-    fn try_from(presence: pb::Presence) -> Result<Self, DecodeError> {
-        let status = match presence.status() {
-            pb::PresenceStatus::Online => PresenceStatus::Online,
-            pb::PresenceStatus::Idle => PresenceStatus::Idle,
-            pb::PresenceStatus::Offline => PresenceStatus::Offline,
-            pb::PresenceStatus::Busy => PresenceStatus::Busy,
-            pb::PresenceStatus::Unspecified => {
-                return Err(DecodeError::field("status", "is missing or unknown"));
-            }
-        };
-        let subject = match presence.who {
-            Some(pb::presence::Who::UserId(user)) => Subject::User(id("user_id", &user)?),
-            Some(pb::presence::Who::AgentId(agent)) => Subject::Agent(id("agent_id", &agent)?),
-            None => return Err(DecodeError::field("user_id", "is missing (or agent_id)")),
-        };
-        Ok(Self { subject, status, version: presence.version })
-    }
-}
-
 impl TryFrom<pb::Sent> for Sent {
     type Error = DecodeError;
 
     fn try_from(sent: pb::Sent) -> Result<Self, DecodeError> {
         Ok(Self { nonce: sent.nonce, seq: sent.seq, id: id("id", &sent.id)? })
+    }
+}
+
+impl From<&ErrorFrame> for pb::Error {
+    fn from(error: &ErrorFrame) -> Self {
+        Self {
+            code: error.code.clone(),
+            detail: error.detail.clone(),
+            nonce: error.nonce.clone(),
+            run_id: error.run_id.map(|run| run.to_string()),
+            call_id: error.call_id.map(|call| call.to_string()),
+            request_id: error.request_id.map(|request| request.to_string()),
+        }
+    }
+}
+
+impl TryFrom<pb::Error> for ErrorFrame {
+    type Error = DecodeError;
+
+    fn try_from(error: pb::Error) -> Result<Self, DecodeError> {
+        Ok(Self {
+            run_id: optional_id("run_id", error.run_id.as_ref())?,
+            call_id: optional_id("call_id", error.call_id.as_ref())?,
+            request_id: optional_id("request_id", error.request_id.as_ref())?,
+            nonce: error.nonce,
+            ..Self::new(error.code, error.detail)
+        })
+    }
+}
+
+impl From<&Hint> for pb::Hint {
+    fn from(hint: &Hint) -> Self {
+        Self {
+            notification_id: hint.notification_id.to_string(),
+            room_id: hint.room_id.to_string(),
+            seq: hint.seq,
+            title: hint.title.clone(),
+            body: hint.body.clone(),
+        }
+    }
+}
+
+impl TryFrom<pb::Hint> for Hint {
+    type Error = DecodeError;
+
+    fn try_from(hint: pb::Hint) -> Result<Self, DecodeError> {
+        Ok(Self {
+            notification_id: id("notification_id", &hint.notification_id)?,
+            room_id: id("room_id", &hint.room_id)?,
+            seq: hint.seq,
+            title: hint.title,
+            body: hint.body,
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Any frame.
 
+mod agents;
+
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -31,6 +33,10 @@ pub(super) fn json() -> impl Strategy<Value = String> {
     .prop_map(|value| value.to_string())
 }
 
+pub(super) fn raw() -> impl Strategy<Value = RawJson> {
+    json().prop_map(|text| RawJson::new(text).expect("good JSON"))
+}
+
 fn cursors() -> impl Strategy<Value = Cursors> {
     let stream = (prop_oneof!["room", "user", "agent"], uuid()).prop_map(|(kind, id)| format!("{kind}:{id}"));
     btree_map(stream, any::<u64>(), 0..4).prop_map(|map| map.try_into().expect("good names"))
@@ -38,16 +44,8 @@ fn cursors() -> impl Strategy<Value = Cursors> {
 
 pub(super) fn event() -> impl Strategy<Value = Event> {
     let sender = (text(), option::of(uuid())).prop_map(|(kind, id)| Sender { kind, id });
-    (text(), any::<u64>(), uuid(), text(), text(), sender, json()).prop_map(
-        |(stream, seq, id, kind, at, sender, data)| Event {
-            stream,
-            seq,
-            id,
-            kind,
-            at,
-            sender,
-            data: RawJson::new(data).expect("good JSON"),
-        },
+    (text(), any::<u64>(), uuid(), text(), text(), sender, raw()).prop_map(
+        |(stream, seq, id, kind, at, sender, data)| Event { stream, seq, id, kind, at, sender, data },
     )
 }
 
@@ -67,19 +65,19 @@ fn room() -> impl Strategy<Value = RoomState> {
 }
 
 fn ready() -> impl Strategy<Value = Ready> {
-    let user = (uuid(), text(), text(), text()).prop_map(|(id, handle, display_name, role)| User {
-        id,
-        handle,
-        display_name,
-        role,
-    });
+    let account = (uuid(), text(), text(), option::of(text())).prop_map(
+        |(id, handle, display_name, role)| match role {
+            Some(role) => Account::User(User { id, handle, display_name, role }),
+            None => Account::Agent(AgentSelf { id, handle, display_name }),
+        },
+    );
     let streams = btree_map(text(), any::<u64>(), 0..4);
-    (uuid(), any::<u64>(), uuid(), user, vec(room(), 0..4), streams).prop_map(
-        |(session_id, epoch, log_epoch, user, rooms, streams)| Ready {
+    (uuid(), any::<u64>(), uuid(), account, vec(room(), 0..4), streams).prop_map(
+        |(session_id, epoch, log_epoch, account, rooms, streams)| Ready {
             session_id,
             epoch,
             log_epoch,
-            user,
+            account,
             rooms,
             streams,
         },
@@ -98,6 +96,26 @@ fn presence() -> impl Strategy<Value = Presence> {
         subject,
         status,
         version,
+    })
+}
+
+fn error() -> impl Strategy<Value = ErrorFrame> {
+    let about = (option::of(uuid()), option::of(uuid()), option::of(uuid()));
+    (text(), text(), option::of(text()), about).prop_map(
+        |(code, detail, nonce, (run_id, call_id, request_id))| ErrorFrame {
+            code,
+            detail,
+            nonce,
+            run_id,
+            call_id,
+            request_id,
+        },
+    )
+}
+
+fn hint() -> impl Strategy<Value = Hint> {
+    (uuid(), uuid(), any::<u64>(), text(), text()).prop_map(|(notification_id, room_id, seq, title, body)| {
+        Hint { notification_id, room_id, seq, title, body }
     })
 }
 
@@ -127,9 +145,11 @@ pub(super) fn server_frame() -> impl Strategy<Value = ServerFrame> {
             id
         })),
         Just(ServerFrame::Pong),
-        (text(), text(), option::of(text()))
-            .prop_map(|(code, detail, nonce)| ServerFrame::Error(ErrorFrame { code, detail, nonce })),
+        error().prop_map(ServerFrame::Error),
         any::<u64>().prop_map(|after_ms| ServerFrame::Drain(Drain { after_ms })),
+        any::<u64>().prop_map(|seq| ServerFrame::Acked(Acked { seq })),
+        hint().prop_map(ServerFrame::Hint),
+        agents::server_frame(),
     ]
 }
 
@@ -150,5 +170,7 @@ pub(super) fn client_frame() -> impl Strategy<Value = ClientFrame> {
         (option::of(uuid()), any::<bool>())
             .prop_map(|(room_id, idle)| ClientFrame::Focus(Focus { room_id, idle })),
         (uuid(), any::<u64>()).prop_map(|(room_id, seq)| ClientFrame::Read(Read { room_id, seq })),
+        any::<u64>().prop_map(|seq| ClientFrame::Ack(Ack { seq })),
+        agents::client_frame(),
     ]
 }

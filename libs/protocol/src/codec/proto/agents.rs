@@ -1,0 +1,5 @@
+//! What agents say and hear, to and from protobuf.
+
+mod autocomplete;
+mod run;
+mod tool;
