@@ -122,10 +122,12 @@ impl fmt::Display for ErrorCode {
 ///
 /// Secrets are never put into `given`; constructors of secret fields say only the length.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {given} is not allowed; allowed is {allowed}")]
+#[error("{field}{place}: {given} is not allowed; allowed is {allowed}")]
 pub struct Invalid {
     /// The field as the client names it.
     pub field: &'static str,
+    /// Where inside of the field, if it is a list or an object: `[3].path`. Empty for the field itself.
+    pub place: String,
     /// What was given, shortened.
     pub given: String,
     /// What is allowed.
@@ -139,12 +141,19 @@ impl Invalid {
         if shown.len() < given.len() {
             shown.push_str("...");
         }
-        Self { field, given: format!("{shown:?}"), allowed: allowed.into() }
+        Self::described(field, format!("{shown:?}"), allowed)
     }
 
     /// An error about a field whose value must not be shown; `given` describes it.
     pub fn described(field: &'static str, given: impl Into<String>, allowed: impl Into<String>) -> Self {
-        Self { field, given: given.into(), allowed: allowed.into() }
+        Self { field, place: String::new(), given: given.into(), allowed: allowed.into() }
+    }
+
+    /// The same error, about this place inside of the field.
+    #[must_use]
+    pub fn inside(mut self, place: impl Into<String>) -> Self {
+        self.place = place.into();
+        self
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod agent;
 pub mod clock;
+pub mod document;
 pub mod duration;
 pub mod error;
 pub mod event;
@@ -16,11 +17,13 @@ pub mod mention;
 pub mod people;
 pub mod principal;
 pub mod room;
+pub mod run;
 pub mod stream;
 pub mod text;
 
 pub use agent::Agent;
 pub use clock::{Clock, SystemClock};
+pub use document::Document;
 pub use error::{ErrorCode, ErrorKind, Invalid};
 pub use event::{Event, EventKind, Sender};
 pub use id::{
@@ -30,4 +33,5 @@ pub use id::{
 pub use people::{Device, DeviceKind, Role, User};
 pub use principal::Principal;
 pub use room::{MemberRole, RoomKind};
+pub use run::{FinishStatus, RunStatus};
 pub use stream::{StreamKind, StreamRef};
