@@ -6,6 +6,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cluster::Role;
 
+/// Where a local cluster lies unless it is told otherwise.
+pub const DATA_DIR: &str = ".switchboard/cluster";
+
 /// A self-hosted realtime backend: rooms and direct messages for people, each event once and in order.
 ///
 /// Without a command: every role in one process, on the PostgreSQL of `--database-url`.
@@ -45,6 +48,9 @@ pub enum Command {
         /// Begins a new log epoch: after a restore, so that clients do not take old numbers for new ones.
         #[arg(long)]
         new_log_epoch: bool,
+        /// Which database.
+        #[command(flatten)]
+        administered: Administered,
     },
     /// People.
     #[command(subcommand)]
@@ -53,9 +59,9 @@ pub enum Command {
     #[command(subcommand)]
     Keys(KeysCommand),
     /// The nodes that run, as the database knows them.
-    Nodes,
+    Nodes(Administered),
     /// Looks for what is wrong with database, listener, clocks and keys, and says what to do.
-    Doctor,
+    Doctor(Administered),
     /// One node of a role, as `cluster` starts it.
     #[command(hide = true)]
     Node {
@@ -65,6 +71,30 @@ pub enum Command {
         #[arg(long)]
         tethered: bool,
     },
+}
+
+impl Command {
+    /// What a command of an administrator is about; none for what is no such command.
+    #[must_use]
+    pub const fn administered(&self) -> Option<&Administered> {
+        match self {
+            Self::Cluster(_) | Self::Node { .. } => None,
+            Self::Nodes(administered)
+            | Self::Doctor(administered)
+            | Self::Keys(KeysCommand::List(administered))
+            | Self::User(UserCommand::Add { administered, .. })
+            | Self::Migrate { administered, .. } => Some(administered),
+        }
+    }
+}
+
+/// What a command of an administrator is about: the database and keys of the configuration, or those of a local cluster.
+#[derive(Debug, Args)]
+pub struct Administered {
+    /// The data directory of a local cluster that runs, whose database and keys are meant. Without it, and without a
+    /// database in the configuration, the one that runs on .switchboard/cluster is.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
 }
 
 /// A cluster, or something done to the one that runs.
@@ -87,7 +117,7 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "PORT")]
     pub port_base: Option<u16>,
     /// Where database, keys and logs are kept.
-    #[arg(long, value_name = "DIR", default_value = ".switchboard/cluster")]
+    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
     pub data_dir: PathBuf,
     /// One JSON object with every URL on the first line of standard output, once all nodes are ready.
     #[arg(long)]
@@ -106,7 +136,7 @@ pub enum ClusterAction {
         /// Of which role.
         role: Role,
         /// The data directory of the cluster.
-        #[arg(long, value_name = "DIR", default_value = ".switchboard/cluster")]
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
         data_dir: PathBuf,
     },
 }
@@ -117,7 +147,7 @@ pub struct NodeName {
     /// Its name, such as gateway-1; or postgres.
     pub node: String,
     /// The data directory of the cluster.
-    #[arg(long, value_name = "DIR", default_value = ".switchboard/cluster")]
+    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
     pub data_dir: PathBuf,
 }
 
@@ -137,6 +167,9 @@ pub enum UserCommand {
         /// Reads the password from the first line of standard input; otherwise one is made and shown once.
         #[arg(long)]
         password_stdin: bool,
+        /// Where.
+        #[command(flatten)]
+        administered: Administered,
     },
 }
 
@@ -144,7 +177,7 @@ pub enum UserCommand {
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
     /// The keys of `secrets.signing_key_dir`.
-    List,
+    List(Administered),
 }
 
 /// How many nodes of a role one machine is asked to run.
@@ -181,6 +214,8 @@ mod tests {
             "switchboard keys list",
             "switchboard nodes --database-url postgres://localhost/switchboard",
             "switchboard doctor --config c.toml",
+            "switchboard doctor --data-dir d",
+            "switchboard keys list --data-dir d",
             "switchboard node api --tethered",
         ] {
             if let Err(error) = Cli::try_parse_from(line.split(' ')) {

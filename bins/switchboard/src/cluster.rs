@@ -11,6 +11,7 @@
 mod control;
 mod database;
 mod error;
+mod found;
 mod home;
 mod member;
 mod plan;
@@ -23,7 +24,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use error::ClusterError;
+pub use found::Found;
 pub use plan::Role;
+
+use node::NoDatabase;
 use store::postgres::DatabaseSettings;
 
 use control::{Control, Request};
@@ -81,6 +85,7 @@ pub async fn run(options: Options) -> Result<(), ClusterError> {
     };
     let settings = DatabaseSettings { url: database.url().to_owned(), ..options.database.clone() };
     if let Err(error) = store::postgres::migrate(&settings).await {
+        let error = NoDatabase::explain(&settings, error).await;
         database.stop().await?;
         return Err(error.into());
     }

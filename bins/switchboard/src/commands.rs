@@ -1,5 +1,6 @@
 //! What the commands do.
 
+mod administered;
 mod all;
 mod doctor;
 mod keys;
@@ -15,10 +16,10 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use domain::Role;
-use node::{RoleName, Settings};
+use node::{NoDatabase, RoleName, Settings};
 use process::settings::{Loaded, Loader};
 
-use crate::cli::{Cli, Command, Common, KeysCommand, UserCommand};
+use crate::cli::{Cli, Command, KeysCommand, UserCommand};
 
 /// Why a command failed, in words for whoever ran it.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -26,7 +27,7 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Runs a command line to its exit code: 0 done, 1 failed, 2 bad configuration.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
-    let loaded = match load(&cli.common) {
+    let loaded = match load(&cli) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
@@ -38,25 +39,31 @@ pub fn run(cli: Cli) -> ExitCode {
     match command {
         Command::Node { role, tethered } => one_node::run(&settings, role, tethered),
         Command::Cluster(arguments) => finish(local_cluster::run(arguments, cli.common.config, settings)),
-        Command::Migrate { new_log_epoch } => finish(migrate::run(settings, new_log_epoch)),
-        Command::User(UserCommand::Add { handle, display_name, admin, password_stdin }) => {
+        Command::Migrate { new_log_epoch, .. } => finish(migrate::run(settings, new_log_epoch)),
+        Command::User(UserCommand::Add { handle, display_name, admin, password_stdin, .. }) => {
             let role = if admin { Role::Admin } else { Role::User };
             let password = if password_stdin { user::Password::Given } else { user::Password::Made };
             finish(user::add(settings, user::NewUser { handle, display_name, role, password }))
         }
-        Command::Keys(KeysCommand::List) => finish(keys::list(settings)),
-        Command::Nodes => finish(nodes::run(settings)),
-        Command::Doctor => finish(doctor::run(settings)),
+        Command::Keys(KeysCommand::List(_)) => finish(keys::list(settings)),
+        Command::Nodes(_) => finish(nodes::run(settings)),
+        Command::Doctor(_) => finish(doctor::run(settings)),
     }
 }
 
-fn load(common: &Common) -> Result<Loaded<Settings>, ExitCode> {
-    let loader = Loader::of_process().file(common.config.as_deref());
-    let loader = match &common.database_url {
+fn load(cli: &Cli) -> Result<Loaded<Settings>, ExitCode> {
+    let loader = Loader::of_process().file(cli.common.config.as_deref());
+    let loader = match &cli.common.database_url {
         Some(url) => loader.flag("database.url", url),
         None => loader,
     };
-    node::app::checked(Settings::load(&loader))
+    let loaded = node::app::checked(Settings::load(&loader))?;
+    let Some(administered) = cli.command.as_ref().and_then(Command::administered) else { return Ok(loaded) };
+    if administered.data_dir.is_some() && cli.common.database_url.is_some() {
+        eprintln!("switchboard: --data-dir and --database-url each name a database: give one of them");
+        return Err(ExitCode::from(2));
+    }
+    if cli.common.check_config { Ok(loaded) } else { administered::settings(administered, loaded, loader) }
 }
 
 /// Runs a command that ends by itself.
@@ -87,9 +94,11 @@ fn say(line: impl Display) -> Result<(), Failure> {
 /// Commands that need a database say how to give one.
 fn require_database(settings: &Settings) -> Result<(), Failure> {
     if settings.database.url.is_empty() {
-        return Err("there is no database: give --database-url postgres://user:password@host/database, \
-                    or the key database.url"
-            .into());
+        return Err(
+            "there is no database: give --database-url postgres://user:password@host/database, the key \
+                    database.url, or the --data-dir of a cluster that runs on this machine"
+                .into(),
+        );
     }
     Ok(())
 }
@@ -98,7 +107,10 @@ fn require_database(settings: &Settings) -> Result<(), Failure> {
 async fn store(settings: &Settings) -> Result<std::sync::Arc<dyn store::Store>, Failure> {
     require_database(settings)?;
     let registry = prometheus::Registry::new();
-    Ok(std::sync::Arc::new(store::postgres::Postgres::connect(&settings.database, &registry).await?))
+    match store::postgres::Postgres::connect(&settings.database, &registry).await {
+        Ok(store) => Ok(std::sync::Arc::new(store)),
+        Err(error) => Err(NoDatabase::explain(&settings.database, error).await.into()),
+    }
 }
 
 /// The role by its name on the command line.

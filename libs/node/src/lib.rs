@@ -8,11 +8,13 @@
 //! What never lives here: routes, sockets, and what a role does.
 
 pub mod app;
+pub mod database;
 pub mod faces;
 pub mod node;
 pub mod settings;
 
 pub use app::App;
+pub use database::NoDatabase;
 pub use faces::Faces;
 pub use node::{BuildError, Node, RoleName, VERSION, bind, connector, describe};
 pub use settings::{

@@ -19,6 +19,7 @@ use store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::database::NoDatabase;
 use crate::settings::{ClusterMode, Settings};
 
 /// The release.
@@ -53,6 +54,9 @@ impl RoleName {
 /// Why a node could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
+    /// The database can't be used.
+    #[error(transparent)]
+    Database(#[from] NoDatabase),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -121,7 +125,10 @@ impl Node {
             &["role", "kind"],
         )?;
         registry.register(Box::new(connections.clone()))?;
-        let store: Arc<dyn Store> = Arc::new(Postgres::connect(&settings.database, registry).await?);
+        let store: Arc<dyn Store> = match Postgres::connect(&settings.database, registry).await {
+            Ok(store) => Arc::new(store),
+            Err(error) => return Err(NoDatabase::explain(&settings.database, error).await.into()),
+        };
         let realtime = RealtimeMetrics::register(registry)?;
         let hub = Hub::new(settings.relay.shards, settings.relay.recent, realtime.clone());
         let relay =

@@ -153,16 +153,17 @@ async fn read_request(stream: &mut UnixStream) -> Result<Request, String> {
     String::from_utf8_lossy(&line).parse()
 }
 
+/// Makes sure that a cluster of ours runs on `dir`.
+pub(super) fn reach(dir: &Path) -> Result<(), ClusterError> {
+    let address = Address::of(dir).map_err(|_| ClusterError::NotRunning(dir.to_owned()))?;
+    std::os::unix::net::UnixStream::connect(&address.path).map(drop).map_err(|error| unreachable(dir, error))
+}
+
 /// Asks the cluster that runs on `dir`, and waits for its answer.
 pub(super) async fn ask(dir: &Path, request: &Request) -> Result<String, ClusterError> {
-    let gone = || ClusterError::NotRunning(dir.to_owned());
-    let address = Address::of(dir).map_err(|_| gone())?;
-    let mut stream = UnixStream::connect(&address.path).await.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => gone(),
-        _ => {
-            ClusterError::Io { what: format!("can't reach the cluster on {}", dir.display()), source: error }
-        }
-    })?;
+    let address = Address::of(dir).map_err(|_| ClusterError::NotRunning(dir.to_owned()))?;
+    let connected = UnixStream::connect(&address.path).await;
+    let mut stream = connected.map_err(|error| unreachable(dir, error))?;
     let mut text = String::new();
     let talked = async {
         stream.write_all(format!("{request}\n").as_bytes()).await?;
@@ -173,6 +174,15 @@ pub(super) async fn ask(dir: &Path, request: &Request) -> Result<String, Cluster
         Some(("ok", text)) => Ok(text.to_owned()),
         Some(("error", text)) => Err(ClusterError::Refused(text.to_owned())),
         _ => Err(ClusterError::Refused("the cluster ended before it answered".to_owned())),
+    }
+}
+
+fn unreachable(dir: &Path, source: io::Error) -> ClusterError {
+    match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            ClusterError::NotRunning(dir.to_owned())
+        }
+        _ => ClusterError::Io { what: format!("can't reach the cluster on {}", dir.display()), source },
     }
 }
 

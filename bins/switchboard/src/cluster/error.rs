@@ -27,8 +27,8 @@ pub enum ClusterError {
     #[error("{0}")]
     Postgres(#[from] localpg::Error),
     /// The database.
-    #[error("the database: {0}")]
-    Store(#[from] store::StoreError),
+    #[error(transparent)]
+    Database(#[from] node::NoDatabase),
     /// There is no such node.
     #[error("there is no node {name}; there are {known}")]
     NoNode {
@@ -102,7 +102,7 @@ impl ClusterError {
             Self::NotRunning(_) => ErrorKind::Unavailable,
             Self::NoNode { .. } => ErrorKind::NotFound,
             Self::PortTaken { .. } | Self::PortsEnd(_) => ErrorKind::Invalid,
-            Self::Store(error) => error.kind(),
+            Self::Database(error) => error.kind(),
             Self::NotReady { .. } => ErrorKind::Timeout,
             Self::Postgres(_) | Self::NoPort | Self::Ended { .. } | Self::Interrupted | Self::Io { .. } => {
                 ErrorKind::Internal

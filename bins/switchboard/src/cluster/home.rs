@@ -15,6 +15,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::error::{ClusterError, Context};
 
 /// How much of a node's log is shown.
@@ -53,7 +55,7 @@ impl Home {
     }
 
     pub(super) fn keys(&self) -> PathBuf {
-        self.dir.join("keys")
+        keys_path(&self.dir)
     }
 
     pub(super) fn logs(&self) -> PathBuf {
@@ -126,6 +128,18 @@ impl Home {
         };
         read().context(|| format!("can't put the logs of {} aside", self.logs().display()))
     }
+}
+
+/// What runs where, as the cluster on a data directory noted it.
+pub(super) fn read_state(dir: &Path) -> Result<Value, ClusterError> {
+    let path = state_path(dir);
+    let read = fs::read(&path).and_then(|text| Ok(serde_json::from_slice(&text)?));
+    read.context(|| format!("can't read {}", path.display()))
+}
+
+/// Where signing keys are kept.
+pub(super) fn keys_path(dir: &Path) -> PathBuf {
+    dir.join("keys")
 }
 
 /// Where a running cluster takes orders.
@@ -202,7 +216,8 @@ mod tests {
     fn the_state_is_secret_and_goes_with_the_cluster() {
         let dir = tempfile::tempdir().expect("a directory");
         let home = Home::take(dir.path()).expect("free");
-        home.write_state("{}").expect("written");
+        home.write_state(r#"{"api":[]}"#).expect("written");
+        assert!(read_state(home.dir()).expect("readable")["api"].is_array());
         let state = state_path(home.dir());
         assert_eq!(fs::metadata(&state).expect("there").permissions().mode() & 0o777, 0o600);
         home.clear();

@@ -77,6 +77,7 @@ pub(super) fn text(dir: &Path, database: &Database, members: &[Member]) -> Strin
         line(&format!("  switchboard cluster {what} --data-dir {dir}"));
     }
     line("");
+    line(&format!("Look into it: switchboard nodes --data-dir {dir}; the same with doctor and keys list."));
     line(&format!("Logs: {dir}/logs. What runs where, with the database's URL: {dir}/state.json."));
     line("Ctrl-c drains and stops all of it; the data stays.");
     text

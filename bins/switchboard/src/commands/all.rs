@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use domain::NodeId;
-use node::{App, BuildError, ClusterMode, Faces, Node, RoleName, Settings};
+use node::{App, BuildError, ClusterMode, Faces, NoDatabase, Node, RoleName, Settings};
 use process::http::{ServeSettings, Server};
 use process::settings::{Loaded, Source};
 
@@ -33,7 +33,9 @@ pub(super) fn run(loaded: Loaded<Settings>) -> ExitCode {
 }
 
 async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
-    store::postgres::migrate(&settings.database).await?;
+    if let Err(error) = store::postgres::migrate(&settings.database).await {
+        return Err(NoDatabase::explain(&settings.database, error).await.into());
+    }
     let listener = node::bind(settings.http.listen).await?;
     let admin = node::bind(settings.admin.listen).await?;
     let listen = |error| BuildError::Listen(settings.http.listen.to_string(), error);

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use auth::keys::directory;
 use cluster::Listener;
-use node::Settings;
-use store::StoreError;
+use node::{NoDatabase, Settings};
 use store::postgres::{Facts, inspect, schema_version};
 
 use crate::commands::{Failure, require_database};
@@ -35,13 +34,12 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
             listen(&settings, &mut findings).await?;
             migrations(&settings, &mut findings).await?;
         }
-        Err(error) => {
-            let advice = match &error {
-                StoreError::Settings(_) => "correct database.url",
-                _ => "check database.url, and that PostgreSQL runs there and lets this machine in",
-            };
-            findings.bad("database", &error.to_string(), advice)?;
-        }
+        Err(error) => match NoDatabase::explain(&settings.database, error).await {
+            NoDatabase::Unreachable { place, said, advice } => {
+                findings.bad("database", &format!("{place}: {said}"), advice)?;
+            }
+            NoDatabase::Other(error) => findings.bad("database", &error.to_string(), "see what it says")?,
+        },
     }
     keys(&settings, &mut findings)?;
     findings.end()

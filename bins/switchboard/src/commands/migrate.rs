@@ -1,6 +1,6 @@
 //! `switchboard migrate`.
 
-use node::Settings;
+use node::{NoDatabase, Settings};
 use store::Log;
 use store::postgres::{Postgres, migrate, schema_version};
 
@@ -8,7 +8,10 @@ use crate::commands::{Failure, require_database, say};
 
 pub(super) async fn run(settings: Settings, new_log_epoch: bool) -> Result<(), Failure> {
     require_database(&settings)?;
-    let applied = migrate(&settings.database).await?;
+    let applied = match migrate(&settings.database).await {
+        Ok(applied) => applied,
+        Err(error) => return Err(NoDatabase::explain(&settings.database, error).await.into()),
+    };
     for migration in &applied {
         say(format_args!("applied {:04} {}", migration.version, migration.name))?;
     }

@@ -20,7 +20,7 @@ fn on(database: &TestDatabase, keys: &std::path::Path, arguments: &str) -> Comma
 #[tokio::test]
 async fn without_a_database_it_says_what_to_do() {
     run(program("")).await.refused(2, &["switchboard cluster", "--database-url postgres://"]);
-    run(program("nodes")).await.refused(1, &["--database-url postgres://", "database.url"]);
+    run(program("nodes")).await.refused(1, &["--database-url postgres://", "database.url", "--data-dir"]);
     run(program("migrate")).await.refused(1, &["--database-url"]);
 }
 
@@ -81,6 +81,43 @@ async fn secrets_of_the_command_line_are_not_shown() {
     assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");
     assert!(ran.out.contains("FAULT  database"), "{ran:?}");
     ran.refused(1, &["one thing is wrong"]);
+}
+
+#[tokio::test]
+async fn a_database_that_can_not_be_used_is_named_with_what_its_server_said_and_what_to_do() {
+    let (database, dir) = (TestDatabase::empty().await, tempfile::tempdir().expect("a directory"));
+    let url = database.url();
+    let (server, _) = url.rsplit_once('/').expect("a URL");
+    let (login, host) = server.rsplit_once('@').expect("a URL");
+    let password = login.rsplit_once(':').expect("a password").1;
+    let missing = format!("{server}/nothing_here");
+    let shut_out = format!("postgres://nobody:{password}@{host}/{}", database.name());
+    let nobody_there = format!("postgres://alex:{password}@127.0.0.1:1/chat");
+    let place = |database: &str| format!("{host}/{database}");
+    for arguments in ["nodes", "user add alex", "migrate", "doctor", "cluster", "node api", ""] {
+        for (url, parts) in [
+            (&missing, [&place("nothing_here"), "database \"nothing_here\" does not exist", "createdb"]),
+            (
+                &shut_out,
+                [&place(database.name()), "password authentication failed", "password in database.url"],
+            ),
+            (&nobody_there, ["127.0.0.1:1/chat", "refused", "check database.url"]),
+        ] {
+            let mut command = program(arguments);
+            command
+                .current_dir(dir.path())
+                .env("SWITCHBOARD__DATABASE__URL", url)
+                .env("SWITCHBOARD__HTTP__LISTEN", "127.0.0.1:0")
+                .env("SWITCHBOARD__ADMIN__LISTEN", "127.0.0.1:0");
+            let ran = run(command).await;
+            let said = format!("{}{}", ran.out, ran.err);
+            assert_eq!(ran.code, 1, "{arguments}: {ran:?}");
+            assert!(!said.contains(password), "{said}");
+            for part in parts {
+                assert!(said.contains(part), "{arguments}: {part:?} is missing in {said}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -165,6 +165,7 @@ async fn cluster_starts_takes_orders_stops_and_keeps_what_it_had() {
     assert!(local.told["database_url"].as_str().is_some_and(|url| url.starts_with("postgres://")));
     let alex = local.api("api-1").register("alex", PASSWORD, None, None).await.expect("registration is open");
 
+    looked_into(&local, place.path()).await;
     kill_and_restart(&local).await;
 
     let added = local.order("add api").await.good();
@@ -185,6 +186,8 @@ async fn cluster_starts_takes_orders_stops_and_keeps_what_it_had() {
         assert!(!local.dir.join(left).exists(), "{left} is left");
     }
     local.order("kill api-1").await.refused(1, &["no cluster runs on"]);
+    let named = format!("nodes --data-dir {}", local.dir.display());
+    run(program(&named)).await.refused(1, &["no cluster runs on", "--data-dir"]);
 
     let mut second = Local::start(place.path(), "--api 1 --gateway 0 --worker 0").await;
     let api = second.api("api-1");
@@ -218,6 +221,50 @@ async fn kill_and_restart(local: &Local) {
     assert_eq!(status(&after["admin"], "/healthz/ready").await.expect("an answer"), 503);
     local.order("restart postgres").await.good();
     local.order("kill nobody").await.refused(1, &["no node nobody", "api-1, gateway-1, worker-1, postgres"]);
+}
+
+/// Commands of administrators find the cluster: named, or alone in its default place.
+async fn looked_into(local: &Local, place: &Path) {
+    let dir = local.dir.display().to_string();
+    let keys = local.dir.join("keys").canonicalize().expect("its keys").display().to_string();
+    // Where `.switchboard/cluster` is this cluster, nobody has to name it.
+    let default = place.join("default/.switchboard");
+    fs::create_dir_all(&default).expect("made");
+    std::os::unix::fs::symlink(&local.dir, default.join("cluster")).expect("linked");
+    let beside = |arguments: &str| {
+        let mut command = program(arguments);
+        command.current_dir(place.join("default")).env("SWITCHBOARD__AUTH__ARGON2_MEMORY_KIB", "64");
+        command
+    };
+    let database = local.told["database_url"].as_str().expect("a URL");
+    for found in [
+        program(&format!("doctor --data-dir {dir}")),
+        beside("doctor"),
+        beside(&format!("doctor --database-url {database}")),
+    ] {
+        let ran = run(found).await.good();
+        assert!(ran.out.contains(&format!("keys        1 in {keys}")), "{ran:?}");
+    }
+    for found in [program(&format!("nodes --data-dir {dir}")), beside("nodes")] {
+        let ran = run(found).await.good();
+        assert!(ran.out.contains("gateway-1") && ran.out.contains("worker-1"), "{ran:?}");
+        assert!(!ran.out.contains("data"), "what was found is told on standard error: {ran:?}");
+    }
+    for found in [program(&format!("keys list --data-dir {dir}")), beside("keys list")] {
+        assert!(run(found).await.good().out.contains(" active "));
+    }
+    let added = run(beside("user add robin")).await.good();
+    assert!(added.err.contains(".switchboard/cluster"), "who was not named is told: {added:?}");
+    assert!(run(program(&format!("migrate --data-dir {dir}"))).await.good().out.starts_with("nothing to do"));
+
+    // What is named by other means is not looked for there.
+    let other = beside("nodes --database-url postgres://alex@127.0.0.1:1/chat");
+    run(other).await.refused(1, &["postgres://alex@127.0.0.1:1/chat"]);
+    let mut other = beside("keys list");
+    other.env("SWITCHBOARD__SECRETS__SIGNING_KEY_DIR", place.join("none"));
+    assert!(run(other).await.good().out.contains("there are no keys yet"));
+    let both = format!("nodes --data-dir {dir} --database-url postgres://alex@127.0.0.1:1/chat");
+    run(program(&both)).await.refused(2, &["--data-dir", "--database-url"]);
 }
 
 #[tokio::test]
