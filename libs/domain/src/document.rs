@@ -28,8 +28,10 @@
 //! The crate `json-patch` knows no append, and neither counts bytes nor bounds what copies do.
 
 mod edit;
+mod equal;
 mod op;
 mod pending;
+mod place;
 mod pointer;
 mod shape;
 mod size;

@@ -2,10 +2,12 @@
 
 use std::mem;
 
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
+use super::equal::same;
 use super::op::{Fault, Op, shown};
-use super::pointer::{Pointer, find, find_mut, index};
+use super::place::{Taken, charge, place, take};
+use super::pointer::{Pointer, find, find_mut};
 use super::{MAX_DEPTH, shape, size};
 use crate::error::Invalid;
 
@@ -206,100 +208,6 @@ fn take_freely(root: &mut Value, path: &Pointer) -> Option<Value> {
     take(root, path, &mut work).ok().map(|taken| taken.value)
 }
 
-/// Where a value may be added.
-enum Place<'v> {
-    Root(&'v mut Value),
-    Member(&'v mut Map<String, Value>, &'v str),
-    Element(&'v mut Vec<Value>, usize),
-}
-
-impl Place<'_> {
-    /// Puts a value there, and gives the one that was there instead of it.
-    fn put(self, value: Value) -> Option<Value> {
-        match self {
-            Self::Root(root) => Some(mem::replace(root, value)),
-            Self::Member(members, name) => members.insert(name.to_owned(), value),
-            Self::Element(elements, index) => {
-                elements.insert(index, value);
-                None
-            }
-        }
-    }
-
-    /// How many bytes come with the value: its name and a comma, if it does not take the place of another.
-    fn overhead(&self) -> usize {
-        match self {
-            Self::Root(_) => 0,
-            Self::Member(members, name) if members.contains_key(*name) => 0,
-            Self::Member(members, name) => name_len(name) + comma_len(members.is_empty()),
-            Self::Element(elements, _) => comma_len(elements.is_empty()),
-        }
-    }
-
-    /// How many elements make room.
-    fn shifts(&self) -> usize {
-        match self {
-            Self::Element(elements, index) => elements.len() - index,
-            _ => 0,
-        }
-    }
-}
-
-fn place<'v>(root: &'v mut Value, path: &'v Pointer) -> Result<Place<'v>, Fault> {
-    let Some((last, above)) = path.tokens().split_last() else { return Ok(Place::Root(root)) };
-    match find_mut(root, above) {
-        Some(Value::Object(members)) => Ok(Place::Member(members, last)),
-        Some(Value::Array(elements)) => {
-            let index = if last == "-" { Some(elements.len()) } else { index(last) };
-            match index.filter(|index| *index <= elements.len()) {
-                Some(index) => Ok(Place::Element(elements, index)),
-                None => Err(Fault::new(
-                    "path",
-                    shown(&path.to_string()),
-                    format!("an index from 0 to {}, or -", elements.len()),
-                )),
-            }
-        }
-        _ => Err(Fault::new("path", shown(&path.to_string()), "a place in an object or array that is there")),
-    }
-}
-
-/// A value that was taken out.
-struct Taken {
-    value: Value,
-    /// The bytes that went with it: its name and a comma.
-    overhead: usize,
-}
-
-/// Takes out what is there. Index `-` is the last element: the one that an add with `-` has put there.
-fn take(root: &mut Value, path: &Pointer, work: &mut usize) -> Result<Taken, Fault> {
-    let refuse = || Fault::new("path", shown(&path.to_string()), "a part of the document that is there");
-    let (last, above) = path.tokens().split_last().ok_or_else(refuse)?;
-    match find_mut(root, above) {
-        Some(Value::Object(members)) => {
-            let value = members.remove(last).ok_or_else(refuse)?;
-            Ok(Taken { value, overhead: name_len(last) + comma_len(members.is_empty()) })
-        }
-        Some(Value::Array(elements)) => {
-            let index = if last == "-" { elements.len().checked_sub(1) } else { index(last) };
-            let index = index.filter(|index| *index < elements.len()).ok_or_else(refuse)?;
-            charge(work, elements.len() - index)?;
-            let value = elements.remove(index);
-            Ok(Taken { value, overhead: comma_len(elements.is_empty()) })
-        }
-        _ => Err(refuse()),
-    }
-}
-
-fn name_len(name: &str) -> usize {
-    size::json_len(name) + ":".len()
-}
-
-/// A value that is alone needs no comma.
-fn comma_len(alone: bool) -> usize {
-    usize::from(!alone)
-}
-
 fn there<'v>(member: &'static str, root: &'v Value, path: &Pointer) -> Result<&'v Value, Fault> {
     find(root, path.tokens()).ok_or_else(|| missing(member, path))
 }
@@ -325,36 +233,4 @@ fn fit(member: &'static str, value: &Value, path: &Pointer) -> Result<usize, Fau
         return Err(Fault::new(member, given, format!("at most {MAX_DEPTH} levels")));
     }
     Ok(measured.bytes)
-}
-
-fn charge(work: &mut usize, bytes: usize) -> Result<(), Fault> {
-    *work = work.checked_sub(bytes).ok_or_else(|| {
-        Fault::new("", "a call that moves and copies this much", "less of it; write the values instead")
-    })?;
-    Ok(())
-}
-
-/// Equal as RFC 6902 has it: numbers by value (1 is 1.0), objects in any order.
-fn same(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => {
-            left == right || matches!((whole(left), whole(right)), (Some(left), Some(right)) if left == right)
-        }
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(name, left)| right.get(name).is_some_and(|right| same(left, right)))
-        }
-        _ => left == right,
-    }
-}
-
-/// The whole number that this is. Whole numbers above 64 bits are floats on both sides, and equal as such.
-fn whole(number: &Number) -> Option<i128> {
-    if let Some(number) = number.as_i128() {
-        return Some(number);
-    }
-    number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e20).map(|float| float as i128)
 }

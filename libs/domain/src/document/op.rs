@@ -126,8 +126,13 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 fn parse(text: &str) -> Result<Op, Fault> {
-    let mut members: Members = serde_json::from_str(text)
-        .map_err(|error| Fault::new("", error.to_string(), "an object of op, path, from and value"))?;
+    const OBJECT: &str = "an object of op, path, from and value";
+    // Serde would take a list for an object without names.
+    if !text.starts_with('{') {
+        return Err(Fault::new("", shown(text), OBJECT));
+    }
+    let mut members: Members =
+        serde_json::from_str(text).map_err(|error| Fault::new("", error.to_string(), OBJECT))?;
     let name = string("op", members.op.take(), NAMES)?;
     let path = pointer("path", members.path.take())?;
     let op = match name.as_str() {

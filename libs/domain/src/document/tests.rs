@@ -115,7 +115,8 @@ fn the_rules_hold_after_a_call_and_not_within() {
 fn ops_that_are_none_are_named() {
     for (ops, message) in [
         (json!({}), "ops: "),
-        (json!([1]), "ops[0]: "),
+        (json!([1]), "ops[0]: \"1\""),
+        (json!([["remove", "/a"]]), "ops[0]: "),
         (json!([{"op": "test", "path": "", "value": null}, {"path": ""}]), "ops[1].op: nothing"),
         (json!([{"op": "put", "path": ""}]), "ops[0].op: \"put\""),
         (json!([{"op": 5, "path": ""}]), "ops[0].op: \"5\""),
@@ -186,6 +187,23 @@ fn size_is_bounded_after_a_call_and_may_always_shrink() {
     let shorter = parse_ops(r#"[{"op":"replace","path":"/items/0/text","value":"1234"}]"#).unwrap();
     document.apply(&shorter, 10).expect("smaller than it was, though over a limit that was lowered");
     document.replay(&append("12345678")).expect("limits of today do not touch what was taken");
+}
+
+#[test]
+fn a_few_bytes_cost_a_few_bytes_however_large_the_document() {
+    let items: Vec<Value> =
+        (0..10_000).map(|id| json!({"id": id.to_string(), "type": "text", "text": "x".repeat(60)})).collect();
+    let mut document = document(&json!(items));
+    assert!(document.bytes() > MAX / 2);
+    let word =
+        vec![Op::Append { path: Pointer::parse("/items/9999/text").unwrap(), value: "word ".to_owned() }];
+    // Milliseconds; to look at the whole document each time would take minutes.
+    let begun = std::time::Instant::now();
+    for _ in 0..10_000 {
+        document.apply(&word, MAX).unwrap();
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(document.bytes(), document.to_json().len());
 }
 
 #[test]
