@@ -200,14 +200,15 @@ async fn put(sender: &mpsc::Sender<Bytes>, chunk: Bytes, limit: Duration) -> Res
     }
 }
 
-/// A frame as an SSE message, made once for all streams.
+/// A frame as an SSE message, made once for all streams. Inside of text JSON escapes line ends. Those between its
+/// tokens stay where a client put them, and would let it write lines of the stream itself, so they become blanks.
 fn data(encoded: &Encoded) -> Bytes {
     encoded.bytes(Wire::Sse, |body| {
         let payload = body.payload(Encoding::Json);
         let mut message = BytesMut::with_capacity(payload.len() + 8);
         message.put_slice(b"data: ");
-        // JSON on one line: a line end inside of text is escaped.
         message.put_slice(&payload);
+        message.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
         message.put_slice(b"\n\n");
         message.freeze()
     })
@@ -215,4 +216,34 @@ fn data(encoded: &Encoded) -> Bytes {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::frame::{RawJson, Run, RunChange};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn nobody_writes_lines_of_the_stream_through_a_frame() {
+        // A client's JSON goes to others as it came, with what stands between its tokens.
+        let ops = "[\r\n\r\n1,\n2\r,\"a\\nb\"]";
+        let run = Run {
+            run_id: Uuid::nil(),
+            room_id: Uuid::nil(),
+            agent_id: Uuid::nil(),
+            epoch: 1,
+            version: 2,
+            status: "running".to_owned(),
+            reason: None,
+            cancel_requested: false,
+            change: RunChange::Patch { from: 1, ops: RawJson::new(ops).unwrap() },
+        };
+        let message = data(&Encoded::frame(ServerFrame::Run(run)));
+        let line = message.strip_prefix(b"data: ").and_then(|rest| rest.strip_suffix(b"\n\n")).unwrap();
+        assert!(!line.iter().any(|byte| matches!(byte, b'\r' | b'\n')), "{message:?}");
+        let frame: serde_json::Value = serde_json::from_slice(line).unwrap();
+        assert_eq!(frame["ops"], serde_json::json!([1, 2, "a\nb"]));
+    }
 }

@@ -1,7 +1,8 @@
 //! Frames to bytes and back, in both encodings.
 //!
 //! Decoding trusts nothing but the length: the caller bounds the bytes before they come here. JSON
-//! nesting is bounded by the parser (128). Both encodings carry the same frames, without loss.
+//! nesting is bounded by the parser (128), and where free JSON of a client is carried along unparsed, by
+//! [`MAX_DEPTH`]. Both encodings carry the same frames, without loss.
 
 mod error;
 mod event;
@@ -14,6 +15,10 @@ pub use error::{DecodeError, DecodeErrorKind};
 pub use event::EventParts;
 
 use crate::frame::{ClientFrame, ServerFrame};
+
+/// How deep free JSON in a client's frame may nest. Parsers give up at about 128, and what a client sends is
+/// wrapped a few times before it reaches others: whatever is let in can be read at the other end.
+pub const MAX_DEPTH: usize = 100;
 
 /// How frames are written; chosen by the WebSocket subprotocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -71,9 +76,16 @@ pub fn encode_client(frame: &ClientFrame, encoding: Encoding) -> Bytes {
 ///
 /// What is wrong, good enough to be shown to the client.
 pub fn decode_client(bytes: &[u8], encoding: Encoding) -> Result<ClientFrame, DecodeError> {
-    match encoding {
+    let frame = match encoding {
         Encoding::Json => json::decode_client(bytes),
         Encoding::Proto => proto::decode_client(bytes),
+    }?;
+    match frame.json() {
+        Some((field, json)) if json.depth() > MAX_DEPTH => {
+            let message = format_args!("is nested deeper than {MAX_DEPTH} levels");
+            Err(DecodeError::field(field, message).in_op(frame.op()))
+        }
+        _ => Ok(frame),
     }
 }
 

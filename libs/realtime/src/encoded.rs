@@ -83,7 +83,8 @@ impl Encoded {
     /// Any other frame.
     #[must_use]
     pub fn frame(frame: ServerFrame) -> Arc<Self> {
-        Arc::new(Self { body: Body::Frame(frame), weight: 200, wire: Default::default() })
+        let weight = 200 + frame.json().map_or(0, |json| json.get().len());
+        Arc::new(Self { body: Body::Frame(frame), weight, wire: Default::default() })
     }
 
     /// The answer to a ping of the socket itself.

@@ -232,7 +232,7 @@ async fn cluster_wrong_fields_and_foreign_things_are_refused_and_the_connection_
         (json!({ "op": "focus", "room_id": foreign }), "not_found"),
         (json!({ "op": "focus", "room_id": room, "idle": "yes" }), "invalid_field"),
         (json!({ "op": "dance", "room_id": room }), "invalid_field"),
-        (json!({ "op": "watch", "run_id": room }), "invalid_field"),
+        (json!({ "op": "watch" }), "invalid_field"),
     ];
     for (frame, code) in cases {
         raw.say(&frame).await;

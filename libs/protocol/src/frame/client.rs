@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Autocomplete, AutocompleteReply, CallTool, Cursors, RunFinish, RunPatch, RunStart, ToolResult, Unwatch,
-    Watch,
+    Autocomplete, AutocompleteReply, CallTool, Cursors, RawJson, RunFinish, RunPatch, RunStart, ToolOutcome,
+    ToolResult, Unwatch, Watch,
 };
 
 /// A frame from the client.
@@ -70,6 +70,33 @@ impl ClientFrame {
             Self::ToolResult(_) => "tool_result",
             Self::Autocomplete(_) => "autocomplete",
             Self::AutocompleteReply(_) => "autocomplete_reply",
+        }
+    }
+
+    /// The free JSON in it, with the name of its field; no frame has two.
+    #[must_use]
+    pub fn json(&self) -> Option<(&'static str, &RawJson)> {
+        match self {
+            Self::RunPatch(patch) => Some(("ops", &patch.ops)),
+            Self::RunFinish(finish) => finish.ops.as_ref().map(|ops| ("ops", ops)),
+            Self::ToolCall(call) => Some(("args", &call.args)),
+            Self::ToolResult(ToolResult { outcome: ToolOutcome::Result(result), .. }) => {
+                Some(("result", result))
+            }
+            Self::AutocompleteReply(reply) => Some(("choices", &reply.choices)),
+            Self::Identify(_)
+            | Self::Resume(_)
+            | Self::Ping
+            | Self::Send(_)
+            | Self::Typing(_)
+            | Self::Focus(_)
+            | Self::Read(_)
+            | Self::Watch(_)
+            | Self::Unwatch(_)
+            | Self::Ack(_)
+            | Self::RunStart(_)
+            | Self::ToolResult(ToolResult { outcome: ToolOutcome::Error(_), .. })
+            | Self::Autocomplete(_) => None,
         }
     }
 }

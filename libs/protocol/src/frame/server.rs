@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Account, AgentSelf, AutocompleteRequest, Choices, Presence, RawJson, Run, ToolCall, ToolCalled, User,
+    Account, AgentSelf, AutocompleteRequest, Choices, Presence, RawJson, Run, RunChange, ToolCall,
+    ToolCalled, User,
 };
 
 /// A frame from the server.
@@ -74,6 +75,33 @@ impl ServerFrame {
             Self::Pong => "pong",
             Self::Error(_) => "error",
             Self::Drain(_) => "drain",
+        }
+    }
+
+    /// The free JSON in it, which is what makes a frame long; no frame has two.
+    #[must_use]
+    pub const fn json(&self) -> Option<&RawJson> {
+        match self {
+            Self::Event(event) => Some(&event.data),
+            Self::Run(Run { change: RunChange::Doc(json) | RunChange::Patch { ops: json, .. }, .. }) => {
+                Some(json)
+            }
+            Self::ToolCall(call) => Some(&call.args),
+            Self::Choices(choices) => Some(&choices.choices),
+            Self::Hello(_)
+            | Self::Ready(_)
+            | Self::Live
+            | Self::Gap(_)
+            | Self::Typing(_)
+            | Self::Presence(_)
+            | Self::Hint(_)
+            | Self::ToolCalled(_)
+            | Self::Autocomplete(_)
+            | Self::Sent(_)
+            | Self::Acked(_)
+            | Self::Pong
+            | Self::Error(_)
+            | Self::Drain(_) => None,
         }
     }
 }

@@ -215,6 +215,66 @@ fn protobuf_looks_at_the_json_in_it() {
     assert_eq!((error.op.as_deref(), error.field.as_deref()), (Some("run_patch"), Some("ops")), "{error}");
 }
 
+/// What a client nests too deep would reach everybody as what no parser takes.
+#[test]
+fn free_json_of_a_client_nests_only_so_deep() {
+    let nested = |depth: usize| raw(&format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
+    let frames = |json: RawJson| {
+        let (run_id, epoch, status) = (id(), 1, String::new());
+        [
+            ("ops", ClientFrame::RunPatch(RunPatch { run_id, epoch, ops: json.clone() })),
+            (
+                "ops",
+                ClientFrame::RunFinish(RunFinish {
+                    run_id,
+                    epoch,
+                    status,
+                    ops: Some(json.clone()),
+                    error: None,
+                }),
+            ),
+            (
+                "args",
+                ClientFrame::ToolCall(CallTool {
+                    run_id,
+                    epoch,
+                    tool: "open".into(),
+                    args: json.clone(),
+                    user_id: id(),
+                    timeout: None,
+                    nonce: None,
+                }),
+            ),
+            (
+                "result",
+                ClientFrame::ToolResult(ToolResult {
+                    call_id: id(),
+                    outcome: ToolOutcome::Result(json.clone()),
+                }),
+            ),
+            (
+                "choices",
+                ClientFrame::AutocompleteReply(AutocompleteReply { request_id: id(), choices: json }),
+            ),
+        ]
+    };
+    for encoding in Encoding::ALL {
+        for (_, frame) in frames(nested(MAX_DEPTH)) {
+            assert_eq!(decode_client(&encode_client(&frame, encoding), encoding), Ok(frame));
+        }
+        for depth in [MAX_DEPTH + 1, 50_000] {
+            for (field, frame) in frames(nested(depth)) {
+                let error = decode_client(&encode_client(&frame, encoding), encoding).expect_err(field);
+                assert_eq!(
+                    (error.kind, error.op.as_deref(), error.field.as_deref()),
+                    (DecodeErrorKind::Field, Some(frame.op()), Some(field)),
+                    "{error}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_refusal_names_what_was_refused() {
     let error = ErrorFrame { run_id: Some(id()), ..ErrorFrame::new("not_found", "there is no such run") };
