@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::{Device, Event, User};
+use domain::{Device, Event, Principal, User};
 use jiff::Timestamp;
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use store::nodes::NodeRow;
-use store::rooms::RoomView;
+use store::rooms::{Member, RoomView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -66,10 +66,24 @@ impl From<Device> for DeviceShape {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Member)]
 pub struct MemberShape {
-    /// Who.
-    pub user_id: Uuid,
-    /// `owner` or `member`.
+    /// Who, a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<Uuid>,
+    /// Who, an agent: either this or `user_id` is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<Uuid>,
+    /// `owner` or `member`; agents own nothing.
     pub role: &'static str,
+}
+
+impl From<Member> for MemberShape {
+    fn from(Member { member, role }: Member) -> Self {
+        let (user_id, agent_id) = match member {
+            Principal::User(id) => (Some(id.0), None),
+            Principal::Agent(id) => (None, Some(id.0)),
+        };
+        Self { user_id, agent_id, role: role.as_str() }
+    }
 }
 
 /// A room as the caller sees it.
@@ -96,11 +110,7 @@ pub struct RoomShape {
 
 impl From<RoomView> for RoomShape {
     fn from(room: RoomView) -> Self {
-        let members = room
-            .members
-            .into_iter()
-            .map(|member| MemberShape { user_id: member.user.0, role: member.role.as_str() })
-            .collect();
+        let members = room.members.into_iter().map(MemberShape::from).collect();
         Self {
             id: room.id.0,
             kind: room.kind.as_str(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{Event, EventId, RoomId, UserId, mention, text};
+use domain::{AgentId, Event, EventId, Principal, RoomId, UserId, mention, text};
 use serde::Serialize;
 use store::StoreError;
 use store::messages::{Appended, MessageEdit, NewMessage, Reaction};
@@ -16,7 +16,7 @@ pub struct SendMessage {
     /// Where.
     pub room: RoomId,
     /// Who.
-    pub sender: UserId,
+    pub sender: Principal,
     /// What.
     pub body: String,
     /// Makes the send safe to repeat.
@@ -27,12 +27,21 @@ pub struct SendMessage {
     pub trace: Option<Arc<str>>,
 }
 
+/// The members that a text mentions, each once.
+#[derive(Default)]
+struct Mentioned {
+    people: Vec<UserId>,
+    agents: Vec<AgentId>,
+}
+
 #[derive(Serialize)]
 struct CreatedData<'a> {
     body: &'a str,
     nonce: Option<&'a str>,
     reply_to: Option<EventId>,
     mentions: &'a [UserId],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    agents: &'a [AgentId],
 }
 
 #[derive(Serialize)]
@@ -40,6 +49,8 @@ struct EditedData<'a> {
     event_id: EventId,
     body: &'a str,
     mentions: &'a [UserId],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    agents: &'a [AgentId],
 }
 
 impl Operations {
@@ -54,12 +65,13 @@ impl Operations {
         if let Some(nonce) = &send.nonce {
             text::nonce("nonce", nonce)?;
         }
-        let mentions = self.mentions(send.room, &send.body).await?;
+        let mentioned = self.mentioned(send.room, &send.body).await?;
         let data = CreatedData {
             body: &send.body,
             nonce: send.nonce.as_deref(),
             reply_to: send.reply_to,
-            mentions: &mentions,
+            mentions: &mentioned.people,
+            agents: &mentioned.agents,
         };
         let message = NewMessage {
             id: EventId::new(),
@@ -80,14 +92,14 @@ impl Operations {
     /// `Invalid` for the body; `NotFound`, `Forbidden`, `MessageDeleted`.
     pub async fn edit_message(
         &self,
-        actor: UserId,
+        actor: Principal,
         room: RoomId,
         message: EventId,
         body: &str,
     ) -> Result<Event, Error> {
         text::body(body, self.messages.max_body_bytes)?;
-        let mentions = self.mentions(room, body).await?;
-        let data = json(&EditedData { event_id: message, body, mentions: &mentions })?;
+        let Mentioned { people, agents } = self.mentioned(room, body).await?;
+        let data = json(&EditedData { event_id: message, body, mentions: &people, agents: &agents })?;
         let edit = MessageEdit { room, message, actor, id: EventId::new(), data };
         let event = self.store.edit_message(&edit).await?;
         self.announcer.events([event.clone()]);
@@ -99,7 +111,12 @@ impl Operations {
     /// # Errors
     ///
     /// `NotFound`, `Forbidden`.
-    pub async fn delete_message(&self, actor: UserId, room: RoomId, message: EventId) -> Result<(), Error> {
+    pub async fn delete_message(
+        &self,
+        actor: Principal,
+        room: RoomId,
+        message: EventId,
+    ) -> Result<(), Error> {
         self.announcer.events(self.store.delete_message(actor, room, message).await?);
         Ok(())
     }
@@ -127,12 +144,19 @@ impl Operations {
     }
 
     /// The members that a text mentions. Costs nothing when it has no `@`.
-    async fn mentions(&self, room: RoomId, body: &str) -> Result<Vec<UserId>, Error> {
+    async fn mentioned(&self, room: RoomId, body: &str) -> Result<Mentioned, Error> {
         let handles: Vec<String> = mention::handles(body).into_iter().collect();
+        let mut mentioned = Mentioned::default();
         if handles.is_empty() {
-            return Ok(Vec::new());
+            return Ok(mentioned);
         }
-        Ok(self.store.members_by_handle(room, &handles).await?)
+        for member in self.store.members_by_handle(room, &handles).await? {
+            match member {
+                Principal::User(id) => mentioned.people.push(id),
+                Principal::Agent(id) => mentioned.agents.push(id),
+            }
+        }
+        Ok(mentioned)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Rooms, members, and what was read.
 
-use domain::{Invalid, RoomId, RoomKind, UserId, text};
+use domain::{Invalid, Principal, RoomId, RoomKind, UserId, text};
 use store::Refusal;
 use store::rooms::{NewRoom, RoomCreated, RoomSettings};
 
 use crate::Operations;
 use crate::error::Error;
 
-/// Most people that one call adds to a room.
+/// Most people and agents that one call adds to a room.
 pub const MAX_MEMBERS_PER_CALL: usize = 500;
 
 impl Operations {
@@ -15,9 +15,9 @@ impl Operations {
     ///
     /// # Errors
     ///
-    /// `Invalid` for the name or the members; `NotFound` for unknown people.
+    /// `Invalid` for the name or the members; `NotFound` for unknown people or agents; `Conflict` for a dm with an agent.
     pub async fn create_room(&self, mut room: NewRoom) -> Result<RoomCreated, Error> {
-        room.members.retain(|member| *member != room.creator);
+        room.members.retain(|member| *member != room.creator.into());
         room.members.sort_unstable();
         room.members.dedup();
         check_members(room.members.len())?;
@@ -48,12 +48,12 @@ impl Operations {
     /// # Errors
     ///
     /// `Invalid` for too many at once; `Forbidden`, `Conflict`, `NotFound`.
-    pub async fn add_members(&self, actor: UserId, room: RoomId, users: &[UserId]) -> Result<(), Error> {
-        if users.is_empty() {
-            return Err(Invalid::described("user_id", "nobody", "at least one person").into());
+    pub async fn add_members(&self, actor: UserId, room: RoomId, members: &[Principal]) -> Result<(), Error> {
+        if members.is_empty() {
+            return Err(Invalid::described("user_id", "nobody", "at least one person or agent").into());
         }
-        check_members(users.len())?;
-        self.announcer.events(self.store.add_members(actor, room, users).await?);
+        check_members(members.len())?;
+        self.announcer.events(self.store.add_members(actor, room, members).await?);
         Ok(())
     }
 
@@ -62,8 +62,8 @@ impl Operations {
     /// # Errors
     ///
     /// `Forbidden`, `Conflict`, `NotFound`.
-    pub async fn remove_member(&self, actor: UserId, room: RoomId, user: UserId) -> Result<(), Error> {
-        self.announcer.events(self.store.remove_member(actor, room, user).await?);
+    pub async fn remove_member(&self, actor: UserId, room: RoomId, member: Principal) -> Result<(), Error> {
+        self.announcer.events(self.store.remove_member(actor, room, member).await?);
         Ok(())
     }
 
@@ -103,7 +103,9 @@ impl Operations {
     ///
     /// `NotFound` for a room the person is not in.
     pub async fn typing(&self, user: UserId, room: RoomId) -> Result<(), Error> {
-        if !self.announcer.hub().user_follows(user, room) && self.store.room(user, room).await?.is_none() {
+        if !self.announcer.hub().user_follows(user, room)
+            && self.store.room(user.into(), room).await?.is_none()
+        {
             return Err(Refusal::NotFound("room").into());
         }
         if self.typing.allows(user, room) {
@@ -115,8 +117,8 @@ impl Operations {
 
 fn check_members(count: usize) -> Result<(), Error> {
     if count > MAX_MEMBERS_PER_CALL {
-        let allowed = format!("at most {MAX_MEMBERS_PER_CALL} people in one call");
-        return Err(Invalid::described("members", format!("{count} people"), allowed).into());
+        let allowed = format!("at most {MAX_MEMBERS_PER_CALL} in one call");
+        return Err(Invalid::described("members", format!("{count} members"), allowed).into());
     }
     Ok(())
 }

@@ -78,7 +78,7 @@ impl CatchUp {
     ) -> Result<Vec<Arc<Encoded>>, StoreError> {
         let page = {
             let _permit = self.permits.acquire().await;
-            self.store.page(connection.meta.user, stream, Range::After(after), self.page).await?
+            self.store.page(connection.meta.user.into(), stream, Range::After(after), self.page).await?
         };
         let Some(page) = page else {
             // No member any more. The person's own stream says so in its turn.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domain::{EventId, Role, RoomId, RoomKind, UserId};
+use domain::{EventId, Principal, Role, RoomId, RoomKind, UserId};
 use futures_util::future::join_all;
 use prometheus::Registry;
 use store::accounts::NewUser;
@@ -67,7 +67,7 @@ async fn furnish(store: &Postgres) -> (Vec<UserId>, Vec<RoomId>) {
             kind: RoomKind::Group,
             name: Some(format!("Room {n}")),
             creator: people[0],
-            members: people[1..].to_vec(),
+            members: people[1..].iter().copied().map(Principal::User).collect(),
             key: None,
         };
         rooms.push(store.create_room(&new).await.expect("a room").room);
@@ -107,5 +107,13 @@ fn message(room: RoomId, sender: UserId) -> NewMessage {
     let data = format!(
         r#"{{"body":"Shall we meet in the garden at noon, or is it too hot for you?","nonce":"{nonce}","reply_to":null,"mentions":[]}}"#
     );
-    NewMessage { id, room, sender, nonce: Some(nonce), data: data.into(), reply_to: None, trace: None }
+    NewMessage {
+        id,
+        room,
+        sender: sender.into(),
+        nonce: Some(nonce),
+        data: data.into(),
+        reply_to: None,
+        trace: None,
+    }
 }

@@ -5,7 +5,7 @@
 //! `floor <= c <= head`. The *log epoch* names the life of the log in which seqs never went back.
 
 use async_trait::async_trait;
-use domain::{Event, LogEpoch, RoomId, RoomKind, StreamRef, User, UserId};
+use domain::{Event, LogEpoch, Principal, RoomId, RoomKind, StreamRef, User, UserId};
 use uuid::Uuid;
 
 use crate::error::StoreError;
@@ -77,11 +77,11 @@ pub trait Log {
     /// The state of everything a person follows. None when there is no such person, or they are disabled.
     async fn snapshot(&self, user: UserId) -> Result<Option<Snapshot>, StoreError>;
 
-    /// A page of a stream for a person, at most `limit` events. None when it is not theirs to read: membership is checked in
-    /// the same statement, at every read.
+    /// A page of a stream for a person or an agent, at most `limit` events. None when it is not theirs to read: membership,
+    /// and that they are not disabled or revoked, is checked in the same statement, at every read.
     async fn page(
         &self,
-        reader: UserId,
+        reader: Principal,
         stream: StreamRef,
         range: Range,
         limit: u32,

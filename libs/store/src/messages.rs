@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{Event, EventId, RoomId, UserId};
+use domain::{Event, EventId, Principal, RoomId};
 
 use crate::error::{Refusal, StoreError};
 
@@ -14,8 +14,8 @@ pub struct NewMessage {
     pub id: EventId,
     /// Where.
     pub room: RoomId,
-    /// Who; must be a member and not disabled.
-    pub sender: UserId,
+    /// Who; must be a member and not disabled: an agent neither revoked nor of somebody disabled.
+    pub sender: Principal,
     /// Makes the send safe to repeat: unique per room and sender.
     pub nonce: Option<String>,
     /// The event's body, as JSON text.
@@ -43,7 +43,7 @@ pub struct MessageEdit {
     /// Which message.
     pub message: EventId,
     /// Who edits; only the sender may.
-    pub actor: UserId,
+    pub actor: Principal,
     /// Id of the `message.edited` event.
     pub id: EventId,
     /// Body of the `message.edited` event, as JSON text.
@@ -58,7 +58,7 @@ pub struct Reaction {
     /// To which message.
     pub message: EventId,
     /// Who.
-    pub actor: UserId,
+    pub actor: Principal,
     /// Which.
     pub emoji: String,
 }
@@ -94,7 +94,7 @@ pub trait Messages {
     /// `NotFound`; `Forbidden` unless by its sender or an owner of the room.
     async fn delete_message(
         &self,
-        actor: UserId,
+        actor: Principal,
         room: RoomId,
         message: EventId,
     ) -> Result<Option<Event>, StoreError>;

@@ -1,7 +1,7 @@
 //! Rooms, their members, and what each member has read.
 
 use async_trait::async_trait;
-use domain::{Event, MemberRole, RoomId, RoomKind, UserId};
+use domain::{Event, MemberRole, Principal, RoomId, RoomKind, UserId};
 
 use crate::devices::IdempotencyKey;
 use crate::error::StoreError;
@@ -15,10 +15,10 @@ pub struct NewRoom {
     pub kind: RoomKind,
     /// Its name; dms have none.
     pub name: Option<String>,
-    /// Who creates it, and owns it.
+    /// Who creates it, and owns it. Agents own nothing.
     pub creator: UserId,
-    /// The other members; for a dm exactly one.
-    pub members: Vec<UserId>,
+    /// The other members; for a dm exactly one person.
+    pub members: Vec<Principal>,
     /// Makes the call safe to repeat.
     pub key: Option<IdempotencyKey>,
 }
@@ -38,7 +38,7 @@ pub struct RoomCreated {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
     /// Who.
-    pub user: UserId,
+    pub member: Principal,
     /// What they may do here.
     pub role: MemberRole,
 }
@@ -73,42 +73,42 @@ pub struct RoomSettings {
     pub name: Option<String>,
 }
 
-/// Rooms and members. Every call that names a room answers `NotFound` to people who are not in it.
+/// Rooms and members. Every call that names a room answers `NotFound` to people and agents who are not in it.
 #[async_trait]
 pub trait Rooms {
     /// Creates a room with its stream and members, or finds the dm of a pair.
     ///
     /// # Errors
     ///
-    /// `NotFound` when a member does not exist or is disabled, `Forbidden` when the creator is; `NonceReused`
-    /// when the key was used to create something else; `Invalid` for a dm of any but two.
+    /// `NotFound` when a member does not exist, is disabled or revoked, `Forbidden` when the creator is; `NonceReused`
+    /// when the key was used to create something else; `Invalid` for a dm of any but two; `Conflict` for one with an agent.
     async fn create_room(&self, room: &NewRoom) -> Result<RoomCreated, StoreError>;
 
     /// One room.
-    async fn room(&self, user: UserId, room: RoomId) -> Result<Option<RoomView>, StoreError>;
+    async fn room(&self, reader: Principal, room: RoomId) -> Result<Option<RoomView>, StoreError>;
 
-    /// The rooms of a person by id after `after`, at most `limit`.
+    /// The rooms of a person or an agent by id after `after`, at most `limit`.
     async fn rooms(
         &self,
-        user: UserId,
+        reader: Principal,
         after: Option<RoomId>,
         limit: u32,
     ) -> Result<Vec<RoomView>, StoreError>;
 
     /// Adds members to a group; who is in it already stays as they are. For newcomers what was written before
-    /// they came counts as read.
+    /// they came counts as read. Any agent may be added that is not revoked.
     ///
     /// # Errors
     ///
-    /// `Forbidden` unless the actor is an owner; `Conflict` for a dm; `NotFound` for unknown people.
+    /// `Forbidden` unless the actor is an owner; `Conflict` for a dm; `NotFound` for unknown people and agents.
     async fn add_members(
         &self,
         actor: UserId,
         room: RoomId,
-        users: &[UserId],
+        members: &[Principal],
     ) -> Result<Vec<Event>, StoreError>;
 
-    /// Removes a member, or leaves. When the last owner leaves, the member of longest standing
+    /// Removes a member, or leaves. When the last owner leaves, the person of longest standing
     /// becomes owner, and `member.left` names them as `new_owner`. Removing somebody who is not in it changes nothing.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ pub trait Rooms {
         &self,
         actor: UserId,
         room: RoomId,
-        user: UserId,
+        member: Principal,
     ) -> Result<Vec<Event>, StoreError>;
 
     /// Moves what a person has read forward, never back. Answers the seq that stands and, when it moved,
@@ -146,6 +146,7 @@ pub trait Rooms {
         settings: &RoomSettings,
     ) -> Result<Option<Event>, StoreError>;
 
-    /// The members of a room that have these handles.
-    async fn members_by_handle(&self, room: RoomId, handles: &[String]) -> Result<Vec<UserId>, StoreError>;
+    /// The members of a room that have these handles, by id.
+    async fn members_by_handle(&self, room: RoomId, handles: &[String])
+    -> Result<Vec<Principal>, StoreError>;
 }

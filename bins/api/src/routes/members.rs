@@ -3,7 +3,7 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::{RoomId, UserId};
+use domain::{Principal, RoomId, UserId};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -27,10 +27,8 @@ pub struct PeopleBody {
 }
 
 impl PeopleBody {
-    fn people(self) -> Vec<UserId> {
-        let mut people = self.members;
-        people.extend(self.user_id);
-        people
+    fn people(self) -> Vec<Principal> {
+        self.members.into_iter().chain(self.user_id).map(Principal::User).collect()
     }
 }
 
@@ -101,7 +99,7 @@ pub async fn remove(
     OptionalJson(body): OptionalJson<PeopleBody>,
 ) -> Result<StatusCode, Problem> {
     let mut users = body.unwrap_or_default().people();
-    users.extend(query.user_id);
+    users.extend(query.user_id.map(Principal::User));
     if users.is_empty() {
         return Err(Problem::field("user_id", "is missing, in the query or the body"));
     }
@@ -126,6 +124,6 @@ pub async fn remove_one(
     caller: Caller,
     Path(path): Path<MemberPath>,
 ) -> Result<StatusCode, Problem> {
-    api.operations().remove_member(caller.user(), path.id, path.user_id).await?;
+    api.operations().remove_member(caller.user(), path.id, path.user_id.into()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,7 +3,7 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::{RoomId, RoomKind, UserId};
+use domain::{Principal, RoomId, RoomKind, UserId};
 use serde::{Deserialize, Serialize};
 use store::rooms::{NewRoom, RoomSettings};
 use utoipa::{IntoParams, ToSchema};
@@ -94,7 +94,7 @@ pub async fn create(
         kind: body.kind,
         name: body.name,
         creator: caller.user(),
-        members: body.members,
+        members: body.members.into_iter().map(Principal::User).collect(),
         key,
     };
     let created = api.operations().create_room(room).await?;
@@ -118,7 +118,7 @@ pub async fn list(
 ) -> Result<Answer<Page<RoomShape>>, Problem> {
     let limit = cursor::limit(query.limit, MAX_LIMIT)?;
     let after = cursor::decode_id(query.cursor.as_deref())?;
-    let rooms = api.store().rooms(caller.user(), after, limit + 1).await?;
+    let rooms = api.store().rooms(caller.user().into(), after, limit + 1).await?;
     Ok(Answer(Page::of(rooms, limit, |room| room.id.0, RoomShape::from)))
 }
 
@@ -182,6 +182,6 @@ pub async fn read(
 
 /// A room as the caller sees it.
 pub(super) async fn view(api: &Api, caller: Caller, room: RoomId) -> Result<RoomShape, Problem> {
-    let room = api.store().room(caller.user(), room).await?;
+    let room = api.store().room(caller.user().into(), room).await?;
     room.map(RoomShape::from).ok_or_else(|| Problem::not_found("room"))
 }

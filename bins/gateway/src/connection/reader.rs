@@ -107,7 +107,7 @@ async fn send(
     let nonce = send.nonce.clone();
     let message = SendMessage {
         room: RoomId(send.room_id),
-        sender: connection.meta.user,
+        sender: connection.meta.user.into(),
         body: send.body,
         nonce: Some(send.nonce),
         reply_to: send.reply_to.map(EventId),

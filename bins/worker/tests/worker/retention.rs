@@ -39,7 +39,7 @@ async fn room_with_messages(store: &Postgres, messages: usize) -> (UserId, RoomI
     let message = |n: usize| NewMessage {
         id: EventId::new(),
         room: room.id,
-        sender: alex.id,
+        sender: alex.id.into(),
         nonce: None,
         data: format!(r#"{{"body":"{n}","nonce":null,"reply_to":null,"mentions":[]}}"#).into(),
         reply_to: None,
@@ -64,7 +64,7 @@ async fn workers_trim_one_log_together_and_each_event_goes_once() {
     let store = Arc::new(Postgres::connect(&settings, &Registry::new()).await.expect("connected"));
     let (alex, room) = room_with_messages(&store, 200).await;
     let page = async || {
-        let page = store.page(alex, room.into(), Range::After(0), 1000).await;
+        let page = store.page(alex.into(), room.into(), Range::After(0), 1000).await;
         page.expect("an answer").expect("a member")
     };
     let head = page().await.head;

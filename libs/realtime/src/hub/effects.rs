@@ -31,7 +31,8 @@ struct Removed {
 
 #[derive(Deserialize)]
 struct Left {
-    user_id: UserId,
+    /// None when an agent left: agents do not follow rooms, what concerns them is in their own stream.
+    user_id: Option<UserId>,
 }
 
 #[derive(Deserialize)]
@@ -53,7 +54,7 @@ impl Effect {
             }
             (EventKind::MemberLeft, StreamKind::Room) => {
                 let Left { user_id } = parse(event)?;
-                Some(Self::Leave { user: user_id })
+                Some(Self::Leave { user: user_id? })
             }
             (EventKind::SessionRevoked, StreamKind::User) => {
                 let Revoked { session_id } = parse(event)?;

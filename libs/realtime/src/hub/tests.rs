@@ -115,6 +115,18 @@ fn a_member_who_left_gets_nothing_more_and_one_who_came_back_stays() {
 }
 
 #[test]
+fn an_agent_that_leaves_concerns_nobody_who_follows_the_room() {
+    let (hub, room) = (hub(), StreamRef::from(RoomId::new()));
+    let alex = connection(UserId::new(), 10);
+    hub.register(&alex);
+    hub.subscribe(&alex, room, 0, 0);
+    let left = format!(r#"{{"agent_id":"{}"}}"#, alex.meta.user);
+    hub.publish(event(room, 1, EventKind::MemberLeft, &left), Path::Remote);
+    hub.publish(message(room, 2), Path::Remote);
+    assert_eq!(waiting(&alex), [1, 2]);
+}
+
+#[test]
 fn the_newer_connection_of_a_device_closes_the_older_one_whichever_registers_first() {
     let (hub, user, device) = (hub(), UserId::new(), DeviceId::new());
     let of_epoch = |epoch| {

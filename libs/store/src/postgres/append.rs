@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::{Event, EventId, EventKind, Sender, StreamRef, UserId};
+use domain::{Event, EventId, EventKind, Principal, Sender, StreamRef, UserId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -58,7 +58,17 @@ impl Draft {
         kind: EventKind,
         data: &serde_json::Value,
     ) -> Self {
-        Self { sender: Sender::User(user), ..Self::of_system(stream, kind, data) }
+        Self::of_member(user.into(), stream, kind, data)
+    }
+
+    /// An event in the name of a person or an agent, with a fresh id, without nonce and trace.
+    pub(super) fn of_member(
+        member: Principal,
+        stream: impl Into<StreamRef>,
+        kind: EventKind,
+        data: &serde_json::Value,
+    ) -> Self {
+        Self { sender: member.into(), ..Self::of_system(stream, kind, data) }
     }
 }
 

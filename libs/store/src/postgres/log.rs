@@ -3,7 +3,7 @@
 //! Each answer is one statement and so of one database snapshot: a position and what lies before it can't disagree.
 
 use async_trait::async_trait;
-use domain::{Event, LogEpoch, RoomId, StreamRef, User, UserId};
+use domain::{Event, LogEpoch, Principal, RoomId, StreamRef, User, UserId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -37,7 +37,7 @@ impl Log for Postgres {
 
     async fn page(
         &self,
-        reader: UserId,
+        reader: Principal,
         stream: StreamRef,
         range: Range,
         limit: u32,
@@ -46,9 +46,9 @@ impl Log for Postgres {
             Range::After(seq) => (PAGE_AFTER, bigint(seq)),
             Range::Before(seq) => (PAGE_BEFORE, bigint(seq)),
         };
-        let limit = i64::from(limit);
+        let (kind, limit) = (stream.kind.as_str(), i64::from(limit));
         let rows =
-            self.rows(statement, &[&reader.0, &stream.id, &stream.kind.as_str(), &seq, &limit]).await?;
+            self.rows(statement, &[&reader.id(), &reader.kind(), &stream.id, &kind, &seq, &limit]).await?;
         Ok(page(&rows)?)
     }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{Event, EventId, EventKind, MemberRole, RoomId, Sender, UserId};
+use domain::{Event, EventId, EventKind, MemberRole, Principal, RoomId};
 use serde_json::json;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -55,7 +55,7 @@ impl Messages for Postgres {
 
     async fn delete_message(
         &self,
-        actor: UserId,
+        actor: Principal,
         room: RoomId,
         message: EventId,
     ) -> Result<Option<Event>, StoreError> {
@@ -77,6 +77,7 @@ struct Batch<'a> {
     streams: Vec<Uuid>,
     ids: Vec<Uuid>,
     rooms: Vec<Uuid>,
+    sender_kinds: Vec<&'static str>,
     senders: Vec<Uuid>,
     nonces: Vec<Option<&'a str>>,
     data: Vec<&'a str>,
@@ -95,7 +96,8 @@ impl<'a> Batch<'a> {
             streams,
             ids: messages.iter().map(|message| message.id.0).collect(),
             rooms,
-            senders: messages.iter().map(|message| message.sender.0).collect(),
+            sender_kinds: messages.iter().map(|message| message.sender.kind()).collect(),
+            senders: messages.iter().map(|message| message.sender.id()).collect(),
             nonces: messages.iter().map(|message| message.nonce.as_deref()).collect(),
             data: messages.iter().map(|message| &*message.data).collect(),
             replies: messages.iter().map(|message| message.reply_to.map(Uuid::from)).collect(),
@@ -103,8 +105,17 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn params(&self) -> [&(dyn ToSql + Sync); 7] {
-        [&self.ids, &self.rooms, &self.senders, &self.nonces, &self.data, &self.replies, &self.traces]
+    fn params(&self) -> [&(dyn ToSql + Sync); 8] {
+        [
+            &self.ids,
+            &self.rooms,
+            &self.sender_kinds,
+            &self.senders,
+            &self.nonces,
+            &self.data,
+            &self.replies,
+            &self.traces,
+        ]
     }
 
     /// The outcomes, in the order of the messages, from the rows that [`APPEND`] gave.
@@ -147,7 +158,7 @@ fn written(message: &NewMessage, row: &Row) -> Result<Event, Fault> {
         id: EventId(row.value("id")?),
         kind: EventKind::MessageCreated,
         at: row.value("at")?,
-        sender: Sender::User(message.sender),
+        sender: message.sender.into(),
         data: message.data.clone(),
         trace: message.trace.clone(),
     })
@@ -164,7 +175,8 @@ fn repeated_event(message: &NewMessage, row: &Row) -> Result<Event, Fault> {
 /// A message and the one who wants to change it, read under the room's lock.
 struct Judged {
     role: MemberRole,
-    sender: UserId,
+    /// A person or an agent: ids are unique over both.
+    sender: Uuid,
     deleted: bool,
 }
 
@@ -174,7 +186,7 @@ impl Judged {
         let sender: Option<Uuid> = row.value("sender_id")?;
         Ok(Self {
             role: row.named("role")?,
-            sender: sender.ok_or(NO_MESSAGE)?.into(),
+            sender: sender.ok_or(NO_MESSAGE)?,
             deleted: row.value("deleted")?,
         })
     }
@@ -196,11 +208,11 @@ impl Postgres {
 
     async fn try_edit(&self, edit: &MessageEdit) -> Result<Event, Fault> {
         let session = self.session().await?;
-        let (room, actor, message) = (edit.room.0, edit.actor.0, edit.message.0);
+        let (room, actor, message) = (edit.room.0, edit.actor.id(), edit.message.0);
         let (transaction, [_, judged, earlier]) = session
             .begin([
                 (append::LOCK, &[&[room].as_slice()]),
-                (JUDGE, &[&room, &actor, &message]),
+                (JUDGE, &[&room, &actor, &edit.actor.kind(), &message]),
                 (EVENT, &[&edit.id.0]),
             ])
             .await?;
@@ -214,7 +226,7 @@ impl Postgres {
             stream: edit.room.into(),
             id: edit.id,
             kind: EventKind::MessageEdited,
-            sender: Sender::User(edit.actor),
+            sender: edit.actor.into(),
             nonce: None,
             data: edit.data.clone(),
             trace: None,
@@ -224,13 +236,16 @@ impl Postgres {
 
     async fn try_delete(
         &self,
-        actor: UserId,
+        actor: Principal,
         room: RoomId,
         message: EventId,
     ) -> Result<Option<Event>, Fault> {
         let session = self.session().await?;
         let (transaction, [_, judged]) = session
-            .begin([(append::LOCK, &[&[room.0].as_slice()]), (JUDGE, &[&room.0, &actor.0, &message.0])])
+            .begin([
+                (append::LOCK, &[&[room.0].as_slice()]),
+                (JUDGE, &[&room.0, &actor.id(), &actor.kind(), &message.0]),
+            ])
             .await?;
         let (transaction, judged) = transaction.decided(may_delete(actor, &judged)).await?;
         if judged.deleted {
@@ -238,7 +253,7 @@ impl Postgres {
             return Ok(None);
         }
         let drafts =
-            [Draft::of_user(actor, room, EventKind::MessageDeleted, &json!({ "event_id": message }))];
+            [Draft::of_member(actor, room, EventKind::MessageDeleted, &json!({ "event_id": message }))];
         let append = Append::new(&drafts);
         let [_, _, rows] = transaction
             .commit([
@@ -252,13 +267,17 @@ impl Postgres {
 
     async fn try_react(&self, reaction: &Reaction, change: Change) -> Result<Option<Event>, Fault> {
         let session = self.session().await?;
-        let (room, actor, message) = (reaction.room.0, reaction.actor.0, reaction.message.0);
+        let (room, actor, message) = (reaction.room.0, reaction.actor.id(), reaction.message.0);
         let react: (&'static Statement, &[&(dyn ToSql + Sync)]) = match change {
             Change::Add => (REACT, &[&room, &message, &actor, &reaction.emoji]),
             Change::Remove => (UNREACT, &[&message, &actor, &reaction.emoji]),
         };
         let (transaction, [_, judged, changed]) = session
-            .begin([(append::LOCK, &[&[room].as_slice()]), (JUDGE, &[&room, &actor, &message]), react])
+            .begin([
+                (append::LOCK, &[&[room].as_slice()]),
+                (JUDGE, &[&room, &actor, &reaction.actor.kind(), &message]),
+                react,
+            ])
             .await?;
         let (transaction, ()) = transaction.decided(may_react(change, &judged)).await?;
         if changed.is_empty() {
@@ -270,14 +289,14 @@ impl Postgres {
             Change::Remove => EventKind::ReactionRemoved,
         };
         let data = json!({ "event_id": reaction.message, "emoji": reaction.emoji });
-        let draft = Draft::of_user(reaction.actor, reaction.room, kind, &data);
+        let draft = Draft::of_member(reaction.actor, reaction.room, kind, &data);
         transaction.append_one(draft).await.map(Some)
     }
 }
 
 fn may_edit(edit: &MessageEdit, rows: &[Row]) -> Result<(), Fault> {
     let judged = Judged::read(rows)?;
-    if judged.sender != edit.actor {
+    if judged.sender != edit.actor.id() {
         return Err(Refusal::Forbidden.into());
     }
     if judged.deleted {
@@ -291,13 +310,13 @@ fn same_edit(edit: &MessageEdit, row: &Row) -> Result<Event, Fault> {
     let event = row::event(row)?;
     let same = event.stream == edit.room.into()
         && event.kind == EventKind::MessageEdited
-        && event.sender == Sender::User(edit.actor);
+        && event.sender == edit.actor.into();
     if same { Ok(event) } else { Err(Refusal::NonceReused.into()) }
 }
 
-fn may_delete(actor: UserId, rows: &[Row]) -> Result<Judged, Fault> {
+fn may_delete(actor: Principal, rows: &[Row]) -> Result<Judged, Fault> {
     let judged = Judged::read(rows)?;
-    if judged.sender != actor && judged.role != MemberRole::Owner {
+    if judged.sender != actor.id() && judged.role != MemberRole::Owner {
         return Err(Refusal::Forbidden.into());
     }
     Ok(judged)

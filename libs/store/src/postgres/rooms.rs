@@ -7,14 +7,14 @@
 //! `create`, `members` and `view` hold the longer ones.
 
 use async_trait::async_trait;
-use domain::{Event, EventKind, MemberRole, RoomId, RoomKind, UserId};
+use domain::{Event, EventKind, MemberRole, Principal, RoomId, RoomKind, UserId};
 use serde_json::json;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::error::{Refusal, StoreError};
 use crate::postgres::append::{self, Append, Draft};
-use crate::postgres::row::{Columns, bigint};
+use crate::postgres::row::{self, Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
 use crate::postgres::{Postgres, repeated};
@@ -44,7 +44,6 @@ statements! {
 }
 
 const NO_ROOM: Refusal = Refusal::NotFound("room");
-const NO_PERSON: Refusal = Refusal::NotFound("person");
 
 #[async_trait]
 impl Rooms for Postgres {
@@ -53,19 +52,19 @@ impl Rooms for Postgres {
         repeated!(self.try_create_room(&plan))
     }
 
-    async fn room(&self, user: UserId, room: RoomId) -> Result<Option<RoomView>, StoreError> {
-        let row = self.row(VIEW, &[&room.0, &user.0]).await?;
+    async fn room(&self, reader: Principal, room: RoomId) -> Result<Option<RoomView>, StoreError> {
+        let row = self.row(VIEW, &[&room.0, &reader.id(), &reader.kind()]).await?;
         Ok(row.as_ref().map(view::read).transpose()?)
     }
 
     async fn rooms(
         &self,
-        user: UserId,
+        reader: Principal,
         after: Option<RoomId>,
         limit: u32,
     ) -> Result<Vec<RoomView>, StoreError> {
         let after = after.map(Uuid::from);
-        let rows = self.rows(LIST, &[&user.0, &after, &i64::from(limit)]).await?;
+        let rows = self.rows(LIST, &[&reader.id(), &reader.kind(), &after, &i64::from(limit)]).await?;
         Ok(rows.iter().map(view::read).collect::<Result<_, Fault>>()?)
     }
 
@@ -73,18 +72,18 @@ impl Rooms for Postgres {
         &self,
         actor: UserId,
         room: RoomId,
-        users: &[UserId],
+        members: &[Principal],
     ) -> Result<Vec<Event>, StoreError> {
-        repeated!(self.try_add_members(actor, room, users))
+        repeated!(self.try_add_members(actor, room, members))
     }
 
     async fn remove_member(
         &self,
         actor: UserId,
         room: RoomId,
-        user: UserId,
+        member: Principal,
     ) -> Result<Vec<Event>, StoreError> {
-        repeated!(self.try_remove_member(actor, room, user))
+        repeated!(self.try_remove_member(actor, room, member))
     }
 
     async fn set_read(
@@ -109,9 +108,13 @@ impl Rooms for Postgres {
         row.map(|_| None).ok_or_else(|| NO_ROOM.into())
     }
 
-    async fn members_by_handle(&self, room: RoomId, handles: &[String]) -> Result<Vec<UserId>, StoreError> {
+    async fn members_by_handle(
+        &self,
+        room: RoomId,
+        handles: &[String],
+    ) -> Result<Vec<Principal>, StoreError> {
         let rows = self.rows(MEMBERS_BY_HANDLE, &[&room.0, &handles]).await?;
-        Ok(rows.iter().map(|row| row.value("id").map(UserId)).collect::<Result<_, Fault>>()?)
+        Ok(rows.iter().map(|row| row::principal(row, "kind", "id")).collect::<Result<_, Fault>>()?)
     }
 }
 
@@ -204,15 +207,29 @@ impl Postgres {
     }
 }
 
+/// Nobody like this is there, or may become a member.
+const fn nobody(member: Principal) -> Refusal {
+    Refusal::NotFound(match member {
+        Principal::User(_) => "person",
+        Principal::Agent(_) => "agent",
+    })
+}
+
+/// Members as parameters: their ids, and what each is.
+fn ids_and_kinds(members: impl IntoIterator<Item = Principal>) -> (Vec<Uuid>, Vec<&'static str>) {
+    members.into_iter().map(|member| (member.id(), member.kind())).unzip()
+}
+
 /// Ids of streams to be locked together.
-fn streams(room: Option<RoomId>, people: &[UserId]) -> Vec<Uuid> {
-    let mut streams: Vec<Uuid> = people.iter().map(|person| person.0).chain(room.map(Uuid::from)).collect();
+fn streams(room: Option<RoomId>, members: &[Principal]) -> Vec<Uuid> {
+    let mut streams: Vec<Uuid> =
+        members.iter().map(|member| member.id()).chain(room.map(Uuid::from)).collect();
     streams.sort_unstable();
     streams.dedup();
     streams
 }
 
-/// `member.joined` in the room for each of these people, and `room.added` in their inboxes. `head` is the room's
+/// `member.joined` in the room for each of these people and agents, and `room.added` in their inboxes. `head` is the room's
 /// head before the first of them; what each gets of the room begins with their own coming.
 fn joining(
     actor: UserId,
@@ -220,14 +237,14 @@ fn joining(
     kind: RoomKind,
     name: Option<&str>,
     head: u64,
-    people: &[(UserId, MemberRole)],
+    members: &[(Principal, MemberRole)],
 ) -> Vec<Draft> {
-    let mut drafts = Vec::with_capacity(people.len() * 2);
-    for ((user, role), head) in people.iter().zip(head..) {
-        let joined = json!({ "user_id": user, "role": role });
+    let mut drafts = Vec::with_capacity(members.len() * 2);
+    for ((member, role), head) in members.iter().zip(head..) {
+        let joined = json!({ member.field(): member.id(), "role": role });
         drafts.push(Draft::of_user(actor, room, EventKind::MemberJoined, &joined));
         let added = json!({ "room_id": room, "kind": kind, "name": name, "head": head });
-        drafts.push(Draft::of_user(actor, *user, EventKind::RoomAdded, &added));
+        drafts.push(Draft::of_user(actor, member.stream(), EventKind::RoomAdded, &added));
     }
     drafts
 }

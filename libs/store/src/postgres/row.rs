@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use domain::{Event, EventId, EventKind, Sender, StreamKind, StreamRef};
+use domain::{Event, EventId, EventKind, Principal, Sender, StreamKind, StreamRef};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 use uuid::Uuid;
@@ -56,6 +56,12 @@ fn sender(kind: &str, id: Option<Uuid>) -> Result<Sender, Fault> {
         ("system", _) => Ok(Sender::System),
         _ => Err(Fault::internal(format!("an event of sender kind {kind:?}"))),
     }
+}
+
+/// A person or an agent, from a column that says which and one with the id.
+pub(super) fn principal(row: &Row, kind: &str, id: &str) -> Result<Principal, Fault> {
+    Principal::from_parts(row.value(kind)?, row.value(id)?)
+        .map_err(|error| Fault::internal(error.to_string()))
 }
 
 /// A number as `bigint`: beyond its range it is the largest, which no seq reaches.

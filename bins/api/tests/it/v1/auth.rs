@@ -144,12 +144,8 @@ async fn refresh_tokens_rotate_and_a_reused_one_ends_its_family() {
     app.get("/v1/users/me").by(&alex).refused(401, "session_revoked").await;
     // Another sign-in of the same person is not.
     app.get("/v1/users/me").by(&other).expect(200).await;
-    let events = app.store.page(
-        alex.id.parse().unwrap(),
-        alex.id.parse::<domain::UserId>().unwrap().into(),
-        store::log::Range::After(0),
-        10,
-    );
+    let id: domain::UserId = alex.id.parse().unwrap();
+    let events = app.store.page(id.into(), id.into(), store::log::Range::After(0), 10);
     let events = events.await.unwrap().unwrap().events;
     assert!(events.iter().any(|event| event.kind == domain::EventKind::SessionRevoked), "{events:?}");
     app.stop().await;

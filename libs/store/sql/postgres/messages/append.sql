@@ -3,22 +3,22 @@
 --   verdict 0 written now
 --   verdict 1 repeats an event of the log, which is given in full
 --   verdict 2 repeats the message at position "same_as" of this batch
---   verdict 3 refused: no such room, not a member, or disabled
+--   verdict 3 refused: no such room, not a member, or disabled (of an agent: it is revoked, or its owner is disabled)
 --   verdict 4 refused: nonce or id was used for something else
 --   verdict 5 refused: reply_to is no message of this room
 -- Every look-up is a lateral one with LIMIT 1: an index probe per message, whatever the planner
 -- believes of the tables. The arrays pass through "given" so that the planner does not see how long they are:
 -- it would plan anew for each batch (half a millisecond), as a short one looks cheaper than what it keeps.
--- $1 ids, $2 rooms, $3 senders, $4 nonces, $5 data, $6 messages replied to, $7 traces
+-- $1 ids, $2 rooms, $3 kinds of senders, $4 senders, $5 nonces, $6 data, $7 messages replied to, $8 traces
 WITH given AS MATERIALIZED (
-    SELECT $1::uuid[] AS ids, $2::uuid[] AS rooms, $3::uuid[] AS senders, $4::text[] AS nonces,
-        $5::text[] AS data, $6::uuid[] AS replies, $7::text[] AS traces
+    SELECT $1::uuid[] AS ids, $2::uuid[] AS rooms, $3::text[] AS sender_kinds, $4::uuid[] AS senders,
+        $5::text[] AS nonces, $6::text[] AS data, $7::uuid[] AS replies, $8::text[] AS traces
 ),
 input AS MATERIALIZED (
     SELECT message.*
     FROM given
-    CROSS JOIN unnest(ids, rooms, senders, nonces, given.data, replies, traces)
-        WITH ORDINALITY AS message (id, room, sender, nonce, data, reply_to, trace, position)
+    CROSS JOIN unnest(ids, rooms, sender_kinds, senders, nonces, given.data, replies, traces)
+        WITH ORDINALITY AS message (id, room, sender_kind, sender, nonce, data, reply_to, trace, position)
 ),
 judged AS MATERIALIZED (
     SELECT
@@ -38,9 +38,11 @@ judged AS MATERIALIZED (
     LEFT JOIN LATERAL (
         SELECT true AS allowed
         FROM members
-        JOIN users ON users.id = members.member_id
+        LEFT JOIN agents ON agents.id = members.member_id
+        JOIN users ON users.id = coalesce(agents.owner_id, members.member_id)
         WHERE members.room_id = input.room AND members.member_id = input.sender
-            AND members.member_kind = 'user' AND users.disabled_at IS NULL
+            AND members.member_kind = input.sender_kind
+            AND users.disabled_at IS NULL AND agents.revoked_at IS NULL
         LIMIT 1
     ) AS member ON true
     -- By nonce; or by id, for a call without a nonce that is repeated after a lost answer.
@@ -68,7 +70,7 @@ judged AS MATERIALIZED (
 -- as they would had they come after its commit.
 ranked AS MATERIALIZED (
     SELECT
-        position, id, room, sender, nonce, data, trace,
+        position, id, room, sender_kind, sender, nonce, data, trace,
         min(position) FILTER (WHERE verdict = 0) OVER (
             PARTITION BY room, sender, nonce, CASE WHEN nonce IS NULL THEN id END
         ) AS first
@@ -95,7 +97,7 @@ written AS (
     INSERT INTO events (stream_id, seq, id, kind, at, sender_kind, sender_id, nonce, data, trace)
     SELECT
         fresh.room, grown.head_before + fresh.nth, fresh.id, 'message.created', clock.at,
-        'user', fresh.sender, fresh.nonce, fresh.data::json, fresh.trace
+        fresh.sender_kind, fresh.sender, fresh.nonce, fresh.data::json, fresh.trace
     FROM fresh
     JOIN grown ON grown.id = fresh.room
     CROSS JOIN clock

@@ -1,4 +1,4 @@
 -- Takes a reaction back; gives a row when it was there.
--- $1 message, $2 person, $3 emoji
+-- $1 message, $2 who, $3 emoji
 DELETE FROM reactions WHERE event_id = $1 AND user_id = $2 AND emoji = $3
 RETURNING event_id

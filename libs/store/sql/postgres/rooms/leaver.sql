@@ -1,6 +1,6 @@
--- A member who is to go, and who becomes owner then: nobody while another owner stays, else the member of
+-- A member who is to go, and who becomes owner then: nobody while another owner stays, else the person of
 -- longest standing, one who is not disabled before all who are. No row when they are not in the room.
--- $1 room, $2 member
+-- $1 room, $2 member, $3 what they are
 SELECT
     leaver.member_id,
     CASE WHEN leaver.role = 'owner' AND NOT EXISTS (
@@ -15,4 +15,4 @@ SELECT
         LIMIT 1
     ) END AS heir
 FROM members AS leaver
-WHERE leaver.room_id = $1 AND leaver.member_id = $2
+WHERE leaver.room_id = $1 AND leaver.member_id = $2 AND leaver.member_kind = $3

@@ -1,7 +1,7 @@
--- The members of a room that have one of these handles.
+-- The members of a room, people and agents, that have one of these handles.
 -- $1 room, $2 handles
-SELECT users.id
-FROM users
-JOIN members ON members.room_id = $1 AND members.member_id = users.id
-WHERE users.handle = ANY ($2::text[])
-ORDER BY users.id
+SELECT members.member_kind AS kind, members.member_id AS id
+FROM handles
+JOIN members ON members.room_id = $1 AND members.member_id = handles.owner_id
+WHERE handles.handle = ANY ($2::text[])
+ORDER BY members.member_id

@@ -4,11 +4,11 @@
 //! the first made. Where they share none (the same id or key from elsewhere) the unique indexes decide,
 //! and the loser begins anew.
 
-use domain::{Event, MemberRole, RoomId, RoomKind, UserId};
+use domain::{Event, MemberRole, Principal, RoomId, RoomKind};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{CREATE, ENABLED, JOIN, NO_PERSON, RECALL, REMEMBER, joining, streams};
+use super::{CREATE, ENABLED, JOIN, RECALL, REMEMBER, ids_and_kinds, joining, nobody, streams};
 use crate::error::{Refusal, StoreError};
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append};
@@ -16,41 +16,46 @@ use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::rooms::{NewRoom, RoomCreated};
 
+const NO_DM: &str = "an agent has no dms; add it to a group";
+
 /// A room to be created, checked.
 pub(super) struct Plan<'a> {
     room: &'a NewRoom,
     /// The creator first, nobody twice.
-    people: Vec<UserId>,
+    members: Vec<Principal>,
     pair: Option<String>,
 }
 
 impl<'a> Plan<'a> {
     pub(super) fn new(room: &'a NewRoom) -> Result<Self, StoreError> {
-        let mut people = vec![room.creator];
+        let mut members = vec![Principal::User(room.creator)];
         for member in &room.members {
-            if !people.contains(member) {
-                people.push(*member);
+            if !members.contains(member) {
+                members.push(*member);
             }
         }
-        let pair = match (room.kind, people.as_slice()) {
+        let pair = match (room.kind, members.as_slice()) {
             (RoomKind::Group, _) => None,
-            (RoomKind::Dm, [one, other]) => Some(format!("{}:{}", one.min(other), one.max(other))),
+            (RoomKind::Dm, [Principal::User(one), Principal::User(other)]) => {
+                Some(format!("{}:{}", one.min(other), one.max(other)))
+            }
+            (RoomKind::Dm, [_, Principal::Agent(_)]) => return Err(Refusal::Conflict(NO_DM).into()),
             (RoomKind::Dm, _) => return Err(Refusal::Invalid("members", "one other person").into()),
         };
-        Ok(Self { room, people, pair })
+        Ok(Self { room, members, pair })
     }
 
     /// The creator owns the room.
-    fn roles(&self) -> Vec<(UserId, MemberRole)> {
+    fn roles(&self) -> Vec<(Principal, MemberRole)> {
         let role = |place| if place == 0 { MemberRole::Owner } else { MemberRole::Member };
-        self.people.iter().enumerate().map(|(place, user)| (*user, role(place))).collect()
+        self.members.iter().enumerate().map(|(place, member)| (*member, role(place))).collect()
     }
 
     fn name(&self) -> Option<&'a str> {
         self.room.name.as_deref().filter(|_| self.room.kind == RoomKind::Group)
     }
 
-    /// Looks, under the lock, for what was there before and at the people.
+    /// Looks, under the lock, for what was there before and at the members.
     fn judge(&self, recalled: &[Row], enabled: &[Row]) -> Result<Before, Fault> {
         let recalled = recalled.first().ok_or_else(|| Fault::internal("rooms/recall gave no row"))?;
         if let Some(subject) = recalled.value::<Option<&str>>("subject")? {
@@ -66,8 +71,8 @@ impl<'a> Plan<'a> {
         if !enabled.contains(&self.room.creator.0) {
             return Err(Refusal::Forbidden.into());
         }
-        if enabled.len() != self.people.len() {
-            return Err(NO_PERSON.into());
+        if let Some(missing) = self.members.iter().find(|member| !enabled.contains(&member.id())) {
+            return Err(nobody(*missing).into());
         }
         Ok(recalled.value::<Option<Uuid>>("dm")?.map_or(Before::Nothing, |id| Before::Dm(RoomId(id))))
     }
@@ -85,13 +90,13 @@ enum Before {
 impl Postgres {
     pub(super) async fn try_create_room(&self, plan: &Plan<'_>) -> Result<RoomCreated, Fault> {
         let (room, creator) = (plan.room.id.0, plan.room.creator.0);
-        let people: Vec<Uuid> = plan.people.iter().map(|user| user.0).collect();
+        let (ids, kinds) = ids_and_kinds(plan.members.iter().copied());
         let session = self.session().await?;
         let (transaction, [_, recalled, enabled]) = session
             .begin([
-                (append::LOCK, &[&streams(None, &plan.people)]),
+                (append::LOCK, &[&streams(None, &plan.members)]),
                 (RECALL, &[&creator, &plan.room.key, &room, &plan.pair]),
-                (ENABLED, &[&people]),
+                (ENABLED, &[&ids, &kinds]),
             ])
             .await?;
         let (transaction, before) = transaction.decided(plan.judge(&recalled, &enabled)).await?;
@@ -119,21 +124,25 @@ impl Postgres {
             Ok(())
         };
         let (transaction, ()) = transaction.decided(first).await?;
-        let events = transaction.join(plan, &people).await?;
+        let events = transaction.join(plan).await?;
         Ok(RoomCreated { room: plan.room.id, created: true, events })
     }
 }
 
 impl crate::postgres::transaction::Transaction<'_> {
-    async fn join(self, plan: &Plan<'_>, people: &[Uuid]) -> Result<Vec<Event>, Fault> {
+    async fn join(self, plan: &Plan<'_>) -> Result<Vec<Event>, Fault> {
         let roles = plan.roles();
         let names: Vec<&str> = roles.iter().map(|(_, role)| role.as_str()).collect();
-        let nothing_read = vec![0_i64; people.len()];
+        let (ids, kinds) = ids_and_kinds(plan.members.iter().copied());
+        let nothing_read = vec![0_i64; ids.len()];
         let NewRoom { id, kind, creator, .. } = plan.room;
         let drafts = joining(*creator, *id, *kind, plan.name(), 0, &roles);
         let append = Append::new(&drafts);
         let [_, rows] = self
-            .commit([(JOIN, &[&id.0, &people, &names, &nothing_read]), (append::APPEND, &append.params())])
+            .commit([
+                (JOIN, &[&id.0, &ids, &kinds, &names, &nothing_read]),
+                (append::APPEND, &append.params()),
+            ])
             .await?;
         append.events(&rows)
     }

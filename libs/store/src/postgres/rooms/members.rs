@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use domain::{Event, EventKind, MemberRole, RoomId, UserId};
+use domain::{Event, EventKind, MemberRole, Principal, RoomId, UserId};
 use serde_json::json;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{ACTOR, Actor, JOIN, LEAVE, LEAVER, NEWCOMERS, NO_PERSON, PROMOTE, joining, streams};
+use super::{ACTOR, Actor, JOIN, LEAVE, LEAVER, NEWCOMERS, PROMOTE, ids_and_kinds, joining, nobody, streams};
 use crate::error::Refusal;
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append, Draft};
@@ -21,33 +21,33 @@ impl Postgres {
         &self,
         actor: UserId,
         room: RoomId,
-        users: &[UserId],
+        members: &[Principal],
     ) -> Result<Vec<Event>, Fault> {
-        let asked: Vec<Uuid> = users.iter().map(|user| user.0).collect();
+        let (ids, kinds) = ids_and_kinds(members.iter().copied());
         let session = self.session().await?;
         let (transaction, [locked, as_actor, found]) = session
             .begin([
-                (append::LOCK, &[&streams(Some(room), users)]),
+                (append::LOCK, &[&streams(Some(room), members)]),
                 (ACTOR, &[&room.0, &actor.0]),
-                (NEWCOMERS, &[&room.0, &asked]),
+                (NEWCOMERS, &[&room.0, &ids, &kinds]),
             ])
             .await?;
         let decision = Actor::read(&as_actor)
             .and_then(|actor| actor.in_group(DM_KEEPS_MEMBERS))
             .and_then(Actor::owning)
-            .and_then(|actor| Ok((actor, newcomers(users, &found)?, head_of(room, &locked)?)));
+            .and_then(|actor| Ok((actor, newcomers(members, &found)?, head_of(room, &locked)?)));
         let (transaction, (as_actor, newcomers, head)) = transaction.decided(decision).await?;
         if newcomers.is_empty() {
             transaction.rollback().await;
             return Ok(Vec::new());
         }
-        let ids: Vec<Uuid> = newcomers.iter().map(|(user, _)| user.0).collect();
+        let (ids, kinds) = ids_and_kinds(newcomers.iter().map(|(member, _)| *member));
         let roles: Vec<&str> = newcomers.iter().map(|(_, role)| role.as_str()).collect();
         let read: Vec<i64> = newcomers.iter().zip(head..).map(|(_, before)| bigint(before)).collect();
         let drafts = joining(actor, room, as_actor.kind, as_actor.name.as_deref(), head, &newcomers);
         let append = Append::new(&drafts);
         let [_, rows] = transaction
-            .commit([(JOIN, &[&room.0, &ids, &roles, &read]), (append::APPEND, &append.params())])
+            .commit([(JOIN, &[&room.0, &ids, &kinds, &roles, &read]), (append::APPEND, &append.params())])
             .await?;
         append.events(&rows)
     }
@@ -56,26 +56,26 @@ impl Postgres {
         &self,
         actor: UserId,
         room: RoomId,
-        user: UserId,
+        member: Principal,
     ) -> Result<Vec<Event>, Fault> {
         let session = self.session().await?;
         let (transaction, [locked, as_actor, leaver]) = session
             .begin([
-                (append::LOCK, &[&streams(Some(room), &[user])]),
+                (append::LOCK, &[&streams(Some(room), &[member])]),
                 (ACTOR, &[&room.0, &actor.0]),
-                (LEAVER, &[&room.0, &user.0]),
+                (LEAVER, &[&room.0, &member.id(), &member.kind()]),
             ])
             .await?;
         let decision = Actor::read(&as_actor)
             .and_then(|actor| actor.in_group(DM_KEEPS_MEMBERS))
-            .and_then(|as_actor| if actor == user { Ok(as_actor) } else { as_actor.owning() })
+            .and_then(|as_actor| if member == actor.into() { Ok(as_actor) } else { as_actor.owning() })
             .and_then(|_| Leaver::read(room, &locked, &leaver));
         let (transaction, leaver) = transaction.decided(decision).await?;
         let Some(Leaver { heir, head }) = leaver else {
             transaction.rollback().await;
             return Ok(Vec::new());
         };
-        let mut left = json!({ "user_id": user });
+        let mut left = json!({ member.field(): member.id() });
         if let Some(heir) = heir {
             left["new_owner"] = json!(heir);
         }
@@ -83,12 +83,12 @@ impl Postgres {
         let removed = json!({ "room_id": room, "seq": head + 1 });
         let drafts = [
             Draft::of_user(actor, room, EventKind::MemberLeft, &left),
-            Draft::of_user(actor, user, EventKind::RoomRemoved, &removed),
+            Draft::of_user(actor, member.stream(), EventKind::RoomRemoved, &removed),
         ];
         let append = Append::new(&drafts);
         let [_, _, rows] = transaction
             .commit([
-                (LEAVE, &[&room.0, &user.0]),
+                (LEAVE, &[&room.0, &member.id()]),
                 (PROMOTE, &[&room.0, &heir]),
                 (append::APPEND, &append.params()),
             ])
@@ -97,17 +97,17 @@ impl Postgres {
     }
 }
 
-/// Of the people asked for those who are not in the room, in the order given.
-fn newcomers(asked: &[UserId], found: &[Row]) -> Result<Vec<(UserId, MemberRole)>, Fault> {
+/// Of those asked for the ones who are not in the room, in the order given.
+fn newcomers(asked: &[Principal], found: &[Row]) -> Result<Vec<(Principal, MemberRole)>, Fault> {
     let mut present: HashMap<Uuid, bool> = HashMap::with_capacity(found.len());
     for row in found {
         present.insert(row.value("id")?, row.value("present")?);
     }
     let mut newcomers = Vec::new();
-    for user in asked {
+    for member in asked {
         // Whoever is taken once counts as present, should they be named twice.
-        if !present.insert(user.0, true).ok_or(NO_PERSON)? {
-            newcomers.push((*user, MemberRole::Member));
+        if !present.insert(member.id(), true).ok_or(nobody(*member))? {
+            newcomers.push((*member, MemberRole::Member));
         }
     }
     Ok(newcomers)

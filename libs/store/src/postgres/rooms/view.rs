@@ -1,6 +1,6 @@
 //! Reading rooms as their members see them.
 
-use domain::{MemberRole, RoomId, UserId};
+use domain::{Invalid, Principal, RoomId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -10,20 +10,23 @@ use crate::rooms::{Member, RoomView};
 
 pub(super) fn read(row: &Row) -> Result<RoomView, Fault> {
     let ids: Vec<Uuid> = row.value("member_ids")?;
+    let kinds: Vec<&str> = row.value("member_kinds")?;
     let roles: Vec<&str> = row.value("member_roles")?;
-    let members = ids.into_iter().zip(roles).map(|(id, role)| {
-        let role: MemberRole =
-            role.parse().map_err(|error: domain::Invalid| Fault::internal(error.to_string()))?;
-        Ok(Member { user: UserId(id), role })
-    });
+    let members = ids.into_iter().zip(kinds).zip(roles).map(|((id, kind), role)| member(kind, id, role));
     Ok(RoomView {
         id: RoomId(row.value("id")?),
         kind: row.named("kind")?,
         name: row.value("name")?,
-        members: members.collect::<Result<_, Fault>>()?,
+        members: members
+            .collect::<Result<_, Invalid>>()
+            .map_err(|error| Fault::internal(error.to_string()))?,
         head: row.count("head")?,
         floor: row.count("floor")?,
         last_read: row.count("last_read")?,
         muted: row.value("muted")?,
     })
+}
+
+fn member(kind: &str, id: Uuid, role: &str) -> Result<Member, Invalid> {
+    Ok(Member { member: Principal::from_parts(kind, id)?, role: role.parse()? })
 }

@@ -258,6 +258,7 @@ async fn hot_statements_use_indexes() {
         "retention/lock",
         "retention/trim",
         "rooms/actor",
+        "rooms/enabled",
         "rooms/leaver",
         "rooms/list",
         "rooms/members_by_handle",
@@ -274,18 +275,24 @@ async fn hot_statements_use_indexes() {
         client.batch_execute(&format!("PREPARE s{number} AS {sql}")).await.expect(name);
         let plan = client.query(&format!("EXPLAIN EXECUTE {execute}"), &[]).await.expect(name);
         let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
-        for table in ["events", "streams", "members", "users", "rooms", "reactions"] {
+        for table in ["events", "streams", "members", "users", "agents", "handles", "rooms", "reactions"] {
             let scanned = plan.iter().any(|line| line.contains(&format!("Seq Scan on {table} ")));
             assert!(!scanned, "{name} reads all {table}:\n{}", plan.join("\n"));
         }
     }
 }
 
-/// Some thousands of people, and some rooms of each.
+/// Some thousands of people and agents, and some rooms of each.
 const FILL: &str = "
 INSERT INTO users (id, handle, display_name, role, password_hash)
 SELECT gen_random_uuid(), 'filled' || n, 'Somebody', 'user', '' FROM generate_series(1, 3000) AS n;
 INSERT INTO streams (id, kind) SELECT id, 'user' FROM users WHERE handle LIKE 'filled%';
+INSERT INTO streams (id, kind) SELECT gen_random_uuid(), 'agent' FROM generate_series(1, 3000);
+INSERT INTO agents (id, owner_id, handle, display_name, token_hash, token_id, max_runs)
+SELECT id, (SELECT id FROM users LIMIT 1), 'bot' || id, 'Some agent', sha256(id::text::bytea), gen_random_uuid(), 4
+FROM streams WHERE kind = 'agent';
+INSERT INTO handles (handle, owner_id)
+SELECT handle, id FROM users WHERE handle LIKE 'filled%' UNION ALL SELECT handle, id FROM agents;
 INSERT INTO streams (id, kind, head) SELECT gen_random_uuid(), 'room', 20 FROM generate_series(1, 3000);
 INSERT INTO rooms (id, kind, name, created_by)
 SELECT streams.id, 'group', 'Filled', (SELECT id FROM users LIMIT 1)
@@ -295,6 +302,10 @@ SELECT room.id, person.id, 'member'
 FROM (SELECT id, row_number() OVER () AS n FROM rooms) AS room
 JOIN (SELECT id, row_number() OVER () AS n FROM users) AS person ON (person.n - room.n) % 500 = 0
 ON CONFLICT DO NOTHING;
+INSERT INTO members (room_id, member_id, member_kind, role)
+SELECT room.id, agent.id, 'agent', 'member'
+FROM (SELECT id, row_number() OVER () AS n FROM rooms) AS room
+JOIN (SELECT id, row_number() OVER () AS n FROM agents) AS agent ON (agent.n - room.n) % 500 = 0;
 INSERT INTO events (stream_id, seq, id, kind, sender_kind, sender_id, nonce, data)
 SELECT rooms.id, n, gen_random_uuid(), 'message.created', 'user', rooms.created_by, n::text, '{\"body\": \"hello\"}'
 FROM rooms, generate_series(1, 20) AS n WHERE rooms.name = 'Filled';

@@ -157,9 +157,10 @@ pub(crate) async fn an_id_makes_a_send_repeatable(world: World) {
     let outcomes = world.store.append_messages(&[twice.clone(), twice.clone()]).await.expect("an answer");
     let fresh: Vec<bool> = outcomes.iter().map(|outcome| outcome.as_ref().expect("good").fresh).collect();
     assert_eq!(fresh, [true, false]);
-    for other in
-        [NewMessage { sender: sam, ..sent.clone() }, NewMessage { nonce: Some("n".into()), ..sent.clone() }]
-    {
+    for other in [
+        NewMessage { sender: sam.into(), ..sent.clone() },
+        NewMessage { nonce: Some("n".into()), ..sent.clone() },
+    ] {
         assert_eq!(world.append(other).await, Err(Refusal::NonceReused));
     }
     let joined = world.events(alex, room).await.remove(0);
@@ -185,7 +186,7 @@ pub(crate) async fn nothing_is_appended_for_an_empty_batch(world: World) {
 
 fn edit(room: RoomId, message: EventId, actor: UserId, body: &str) -> MessageEdit {
     let data = serde_json::json!({ "event_id": message, "body": body, "mentions": [] });
-    MessageEdit { room, message, actor, id: EventId::new(), data: data.to_string().into() }
+    MessageEdit { room, message, actor: actor.into(), id: EventId::new(), data: data.to_string().into() }
 }
 
 pub(crate) async fn only_the_sender_edits(world: World) {
@@ -208,7 +209,7 @@ pub(crate) async fn only_the_sender_edits(world: World) {
     for (attempt, expected) in attempts {
         assert_eq!(refused(world.store.edit_message(&attempt).await), expected);
     }
-    world.store.delete_message(sam, room, said.id).await.expect("an answer").expect("an event");
+    world.store.delete_message(sam.into(), room, said.id).await.expect("an answer").expect("an event");
     let late = world.store.edit_message(&edit(room, said.id, sam, "late")).await;
     assert_eq!(refused(late), Refusal::MessageDeleted);
 }
@@ -233,10 +234,11 @@ pub(crate) async fn a_deleted_message_keeps_no_text(world: World) {
     let other = world.say(room, sam, "another").await;
     world.store.edit_message(&edit(room, said.id, sam, "secret two")).await.expect("an edit");
     let kept = world.store.edit_message(&edit(room, other.id, sam, "kept")).await.expect("an edit");
-    let heart = Reaction { room, message: said.id, actor: alex, emoji: "❤".into() };
+    let heart = Reaction { room, message: said.id, actor: alex.into(), emoji: "❤".into() };
     world.store.add_reaction(&heart).await.expect("an answer").expect("an event");
 
-    let gone = world.store.delete_message(sam, room, said.id).await.expect("an answer").expect("an event");
+    let gone =
+        world.store.delete_message(sam.into(), room, said.id).await.expect("an answer").expect("an event");
     assert_eq!((&gone.kind, gone.sender), (&EventKind::MessageDeleted, Sender::User(sam)));
     assert_eq!(data(&gone), serde_json::json!({ "event_id": said.id }));
     let page = world.page(alex, room).await;
@@ -252,7 +254,7 @@ pub(crate) async fn a_deleted_message_keeps_no_text(world: World) {
     assert_eq!(page.events[3], other);
     assert_eq!(page.events[5], kept);
 
-    assert_eq!(world.store.delete_message(sam, room, said.id).await.expect("an answer"), None);
+    assert_eq!(world.store.delete_message(sam.into(), room, said.id).await.expect("an answer"), None);
     assert_eq!(refused(world.store.add_reaction(&heart).await), Refusal::MessageDeleted);
     assert_eq!(world.store.remove_reaction(&heart).await.expect("an answer"), None);
     let again = world.append(with_nonce(message(room, sam, "secret one"), "n")).await.expect("a repeat");
@@ -264,11 +266,12 @@ pub(crate) async fn owners_delete_too(world: World) {
     let [alex, sam, robin] = world.people().await;
     let room = world.group(&[alex, sam, robin]).await;
     let said = world.say(room, sam, "hello").await;
-    let attempt = world.store.delete_message(robin, room, said.id).await;
+    let attempt = world.store.delete_message(robin.into(), room, said.id).await;
     assert_eq!(refused(attempt), Refusal::Forbidden);
-    let attempt = world.store.delete_message(alex, room, EventId::new()).await;
+    let attempt = world.store.delete_message(alex.into(), room, EventId::new()).await;
     assert_eq!(refused(attempt), NO_MESSAGE);
-    let gone = world.store.delete_message(alex, room, said.id).await.expect("an answer").expect("an event");
+    let gone =
+        world.store.delete_message(alex.into(), room, said.id).await.expect("an answer").expect("an event");
     assert_eq!(gone.sender, Sender::User(alex));
 }
 
@@ -276,7 +279,12 @@ pub(crate) async fn reactions_count_once(world: World) {
     let [alex, sam] = world.people().await;
     let room = world.group(&[alex, sam]).await;
     let said = world.say(room, alex, "hello").await;
-    let of = |actor, emoji: &str| Reaction { room, message: said.id, actor, emoji: emoji.into() };
+    let of = |actor: UserId, emoji: &str| Reaction {
+        room,
+        message: said.id,
+        actor: actor.into(),
+        emoji: emoji.into(),
+    };
     let added = world.store.add_reaction(&of(sam, "👍")).await.expect("an answer").expect("an event");
     assert_eq!((&added.kind, added.seq), (&EventKind::ReactionAdded, 4));
     assert_eq!(data(&added), serde_json::json!({ "event_id": said.id, "emoji": "👍" }));
@@ -304,13 +312,14 @@ pub(crate) async fn outsiders_find_nothing(world: World) {
     let said = world.say(room, alex, "hello").await;
     world.disable(sam).await;
     for (outsider, at) in [(robin, room), (sam, room), (alex, RoomId::new())] {
-        let reaction = Reaction { room: at, message: said.id, actor: outsider, emoji: "👍".into() };
+        let reaction = Reaction { room: at, message: said.id, actor: outsider.into(), emoji: "👍".into() };
         assert_eq!(refused(world.store.edit_message(&edit(at, said.id, outsider, "x")).await), NO_ROOM);
-        assert_eq!(refused(world.store.delete_message(outsider, at, said.id).await), NO_ROOM);
+        assert_eq!(refused(world.store.delete_message(outsider.into(), at, said.id).await), NO_ROOM);
         assert_eq!(refused(world.store.add_reaction(&reaction).await), NO_ROOM);
         assert_eq!(refused(world.store.remove_reaction(&reaction).await), NO_ROOM);
     }
-    let from_elsewhere = Reaction { room: other, message: said.id, actor: robin, emoji: "👍".into() };
+    let from_elsewhere =
+        Reaction { room: other, message: said.id, actor: robin.into(), emoji: "👍".into() };
     assert_eq!(refused(world.store.add_reaction(&from_elsewhere).await), NO_MESSAGE);
     assert_eq!(world.view(alex, room).await.head, 3);
 }

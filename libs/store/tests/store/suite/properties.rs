@@ -222,7 +222,7 @@ impl<'a> Twin<'a> {
 
     async fn add(&mut self, actor: usize, at: usize, user: usize) {
         let events =
-            self.world.store.add_members(self.people[actor], self.ids[at], &[self.people[user]]).await;
+            self.world.store.add_members(self.people[actor], self.ids[at], &[self.people[user].into()]).await;
         let room = &mut self.rooms[at];
         let expected = room.owned_by(actor).map(|()| {
             if room.member(user).is_some() {
@@ -239,7 +239,7 @@ impl<'a> Twin<'a> {
 
     async fn remove(&mut self, actor: usize, at: usize, user: usize) {
         let events =
-            self.world.store.remove_member(self.people[actor], self.ids[at], self.people[user]).await;
+            self.world.store.remove_member(self.people[actor], self.ids[at], self.people[user].into()).await;
         let room = &mut self.rooms[at];
         let allowed = match room.member(actor) {
             None => Err(NO_ROOM),
@@ -283,7 +283,7 @@ impl<'a> Twin<'a> {
 
     async fn delete(&mut self, actor: usize, at: usize, nth: usize) {
         let id = self.message_of(at, nth);
-        let given = self.world.store.delete_message(self.people[actor], self.ids[at], id).await;
+        let given = self.world.store.delete_message(self.people[actor].into(), self.ids[at], id).await;
         let room = &mut self.rooms[at];
         let owner = room.owned_by(actor).is_ok();
         let expected = room.found(actor, id).and_then(|said| {
@@ -301,8 +301,12 @@ impl<'a> Twin<'a> {
 
     async fn react(&mut self, actor: usize, at: usize, nth: usize, adds: bool) {
         let id = self.message_of(at, nth);
-        let reaction =
-            Reaction { room: self.ids[at], message: id, actor: self.people[actor], emoji: "👍".into() };
+        let reaction = Reaction {
+            room: self.ids[at],
+            message: id,
+            actor: self.people[actor].into(),
+            emoji: "👍".into(),
+        };
         let given = if adds {
             self.world.store.add_reaction(&reaction).await
         } else {
@@ -346,10 +350,10 @@ impl<'a> Twin<'a> {
             assert_whole(&page);
             assert_eq!((page.head, page.floor), (head, floor));
             let view = self.world.view(self.people[user], *id).await;
-            let members: Vec<_> = view.members.iter().map(|member| (member.user, member.role)).collect();
+            let members: Vec<_> = view.members.iter().map(|member| (member.member, member.role)).collect();
             let role = |owns| if owns { MemberRole::Owner } else { MemberRole::Member };
             let expected: Vec<_> =
-                room.members.iter().map(|(user, owns, _)| (self.people[*user], role(*owns))).collect();
+                room.members.iter().map(|(user, owns, _)| (self.people[*user].into(), role(*owns))).collect();
             assert_eq!(members, expected);
         }
         assert!(summaries.is_empty());

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::{EventKind, RoomId, RoomKind, UserId};
+use domain::{EventKind, Principal, RoomId, RoomKind, UserId};
 use store::Refusal;
 use store::messages::{Appended, NewMessage, Reaction};
 use store::rooms::NewRoom;
@@ -114,8 +114,14 @@ pub(crate) async fn opposite_orders_do_not_deadlock(world: World) {
             for _ in 0..10 {
                 match task % 4 {
                     // Inboxes and rooms, whose ids come in any order.
-                    0 => drop(world.store.add_members(alex, room, &[robin, sam]).await.expect("events")),
-                    1 => drop(world.store.remove_member(alex, room, robin).await.expect("events")),
+                    0 => drop(
+                        world
+                            .store
+                            .add_members(alex, room, &[robin.into(), sam.into()])
+                            .await
+                            .expect("events"),
+                    ),
+                    1 => drop(world.store.remove_member(alex, room, robin.into()).await.expect("events")),
                     2 => drop(world.store.set_read(reader, room, 1).await.expect("read")),
                     _ => {}
                 }
@@ -152,7 +158,7 @@ pub(crate) async fn a_dm_asked_for_by_twenty_is_one(world: World) {
     assert!(answers.iter().all(|answer| answer.created != answer.events.is_empty()));
     for user in [alex, sam] {
         assert_eq!(kinds(&world.inbox(user).await), ["room.added"]);
-        assert_eq!(world.store.rooms(user, None, 10).await.expect("rooms").len(), 1);
+        assert_eq!(world.store.rooms(user.into(), None, 10).await.expect("rooms").len(), 1);
     }
 }
 
@@ -169,7 +175,7 @@ pub(crate) async fn a_key_used_by_ten_makes_one_room(world: World) {
     let answers = tasks.join_all().await;
     assert_eq!(answers.iter().filter(|answer| answer.created).count(), 1);
     assert_eq!(answers.iter().map(|answer| answer.room).collect::<BTreeSet<_>>().len(), 1);
-    assert_eq!(world.store.rooms(sam, None, 10).await.expect("rooms").len(), 1);
+    assert_eq!(world.store.rooms(sam.into(), None, 10).await.expect("rooms").len(), 1);
 }
 
 pub(crate) async fn who_is_removed_says_nothing_after_it(world: World) {
@@ -192,7 +198,7 @@ pub(crate) async fn who_is_removed_says_nothing_after_it(world: World) {
     while world.view(alex, room).await.head < 30 {
         tokio::task::yield_now().await;
     }
-    world.store.remove_member(alex, room, sam).await.expect("events");
+    world.store.remove_member(alex, room, sam.into()).await.expect("events");
     let said: usize = writers.join_all().await.into_iter().sum();
     let page = world.page(alex, room).await;
     assert_whole(&page);
@@ -210,11 +216,11 @@ pub(crate) async fn joining_and_leaving_agree_with_the_log(world: World) {
         tasks.spawn(async move {
             for turn in 0..8_usize {
                 let user = [sam, robin][(task + turn) % 2];
-                let users = if task % 3 == 0 { vec![sam, robin] } else { vec![user] };
+                let users = if task % 3 == 0 { vec![sam.into(), robin.into()] } else { vec![user.into()] };
                 if (task + turn) % 4 < 2 {
                     world.store.add_members(alex, room, &users).await.expect("events");
                 } else {
-                    world.store.remove_member(alex, room, user).await.expect("events");
+                    world.store.remove_member(alex, room, user.into()).await.expect("events");
                 }
             }
         });
@@ -222,8 +228,8 @@ pub(crate) async fn joining_and_leaving_agree_with_the_log(world: World) {
     tasks.join_all().await;
     let page = world.page(alex, room).await;
     assert_whole(&page);
-    let now: BTreeSet<UserId> =
-        world.view(alex, room).await.members.iter().map(|member| member.user).collect();
+    let now: BTreeSet<Principal> =
+        world.view(alex, room).await.members.iter().map(|member| member.member).collect();
     for user in [sam, robin] {
         let mut inside = false;
         let mut begins = Vec::new();
@@ -235,7 +241,7 @@ pub(crate) async fn joining_and_leaving_agree_with_the_log(world: World) {
                 begins.push(event.seq - 1);
             }
         }
-        assert_eq!(now.contains(&user), inside);
+        assert_eq!(now.contains(&user.into()), inside);
         let inbox = world.page(user, user).await;
         assert_whole(&inbox);
         let added = inbox.events.iter().filter(|event| event.kind == EventKind::RoomAdded);
@@ -250,7 +256,7 @@ pub(crate) async fn owners_who_leave_together_leave_an_owner(world: World) {
     let mut tasks = JoinSet::new();
     for user in &people[..5] {
         let (world, user) = (world.clone(), *user);
-        tasks.spawn(async move { world.store.remove_member(user, room, user).await.expect("events") });
+        tasks.spawn(async move { world.store.remove_member(user, room, user.into()).await.expect("events") });
     }
     tasks.join_all().await;
     let members = world.view(people[5], room).await.members;
@@ -262,7 +268,7 @@ pub(crate) async fn a_reaction_of_many_is_one(world: World) {
     let alex = world.person().await;
     let room = world.group(&[alex]).await;
     let said = world.say(room, alex, "hello").await;
-    let reaction = Reaction { room, message: said.id, actor: alex, emoji: "👍".into() };
+    let reaction = Reaction { room, message: said.id, actor: alex.into(), emoji: "👍".into() };
     for expected in [EventKind::ReactionAdded, EventKind::ReactionRemoved] {
         let mut tasks = JoinSet::new();
         for _ in 0..10 {
@@ -293,14 +299,14 @@ pub(crate) async fn an_edit_and_a_deletion_leave_no_text(world: World) {
             let world = world.clone();
             tasks.spawn(async move {
                 if task == 2 {
-                    world.store.delete_message(alex, room, said.id).await.expect("an answer");
+                    world.store.delete_message(alex.into(), room, said.id).await.expect("an answer");
                     return;
                 }
                 let data = serde_json::json!({ "event_id": said.id, "body": "secret", "mentions": [] });
                 let edit = store::messages::MessageEdit {
                     room,
                     message: said.id,
-                    actor: alex,
+                    actor: alex.into(),
                     id: domain::EventId::new(),
                     data: data.to_string().into(),
                 };

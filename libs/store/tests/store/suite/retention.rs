@@ -100,7 +100,7 @@ pub(crate) async fn what_is_gone_is_not_there(world: World) {
     let [alex, sam] = world.people().await;
     let room = world.group(&[alex, sam]).await;
     let said = world.append(with_nonce(message(room, alex, "hello"), "n")).await.expect("good").event;
-    let heart = Reaction { room, message: said.id, actor: sam, emoji: "❤".into() };
+    let heart = Reaction { room, message: said.id, actor: sam.into(), emoji: "❤".into() };
     world.store.add_reaction(&heart).await.expect("an answer").expect("an event");
     world.trim(at_most(1), ALL).await;
 
@@ -108,19 +108,19 @@ pub(crate) async fn what_is_gone_is_not_there(world: World) {
     let edit = MessageEdit {
         room,
         message: said.id,
-        actor: alex,
+        actor: alex.into(),
         id: EventId::new(),
         data: serde_json::json!({ "event_id": said.id, "body": "" }).to_string().into(),
     };
     assert_eq!(refused(world.store.edit_message(&edit).await), no_message);
-    assert_eq!(refused(world.store.delete_message(alex, room, said.id).await), no_message);
+    assert_eq!(refused(world.store.delete_message(alex.into(), room, said.id).await), no_message);
     assert_eq!(refused(world.store.remove_reaction(&heart).await), no_message);
     let reply = NewMessage { reply_to: Some(said.id), ..message(room, sam, "what was that?") };
     assert!(matches!(world.append(reply).await, Err(Refusal::Invalid("reply_to", _))));
     let again = world.append(with_nonce(message(room, alex, "hello"), "n")).await.expect("good");
     assert!(again.fresh, "a nonce is known as long as its event");
 
-    let page = world.store.page(sam, room.into(), Range::After(0), 100).await.expect("an answer");
+    let page = world.store.page(sam.into(), room.into(), Range::After(0), 100).await.expect("an answer");
     let page = page.expect("a room of theirs");
     assert_eq!((page.floor, page.events[0].seq), (3, 4), "the reader sees that something is missing");
     let since = world.store.events_since(&[(room.into(), 0)], 100).await.expect("events");

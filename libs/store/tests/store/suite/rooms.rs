@@ -1,6 +1,8 @@
 //! Rooms, members and what they have read.
 
-use domain::{DeviceId, DeviceKind, Event, EventKind, MemberRole, RoomId, RoomKind, Sender, UserId};
+use domain::{
+    DeviceId, DeviceKind, Event, EventKind, MemberRole, Principal, RoomId, RoomKind, Sender, UserId,
+};
 use serde_json::json;
 use store::Refusal;
 use store::devices::NewDevice;
@@ -16,7 +18,7 @@ fn dm(one: UserId, other: UserId) -> NewRoom {
 }
 
 fn member(user: UserId, role: MemberRole) -> Member {
-    Member { user, role }
+    Member { member: user.into(), role }
 }
 
 /// The events of one stream among those of several.
@@ -66,7 +68,7 @@ pub(crate) async fn a_dm_is_one_per_pair(world: World) {
     for again in [dm(alex, sam), dm(sam, alex)] {
         let found = world.store.create_room(&again).await.expect("the dm");
         assert_eq!((found.room, found.created, found.events.len()), (first.room, false, 0));
-        assert_eq!(world.store.room(alex, again.id).await.expect("an answer"), None);
+        assert_eq!(world.store.room(alex.into(), again.id).await.expect("an answer"), None);
     }
     let other = world.store.create_room(&dm(alex, robin)).await.expect("another dm");
     assert!(other.created && other.room != first.room);
@@ -77,7 +79,7 @@ pub(crate) async fn a_dm_is_one_per_pair(world: World) {
 pub(crate) async fn a_dm_is_of_two(world: World) {
     let [alex, sam, robin] = world.people().await;
     let with_self = dm(alex, alex);
-    let of_three = NewRoom { members: vec![sam, robin], ..dm(alex, sam) };
+    let of_three = NewRoom { members: vec![sam.into(), robin.into()], ..dm(alex, sam) };
     for bad in [with_self, of_three] {
         assert!(matches!(refused(world.store.create_room(&bad).await), Refusal::Invalid("members", _)));
     }
@@ -130,14 +132,14 @@ pub(crate) async fn nobody_unknown_becomes_a_member(world: World) {
     for nobody in [sam, UserId::new()] {
         for bad in [group(&[alex, robin, nobody]), dm(alex, nobody)] {
             assert_eq!(refused(world.store.create_room(&bad).await), NO_PERSON);
-            assert_eq!(world.store.room(alex, bad.id).await.expect("an answer"), None);
+            assert_eq!(world.store.room(alex.into(), bad.id).await.expect("an answer"), None);
         }
-        assert_eq!(refused(world.store.add_members(alex, room, &[nobody]).await), NO_PERSON);
+        assert_eq!(refused(world.store.add_members(alex, room, &[nobody.into()]).await), NO_PERSON);
     }
     assert_eq!(refused(world.store.create_room(&group(&[sam, alex])).await), Refusal::Forbidden);
     assert_eq!(world.inbox(alex).await.len(), 1);
     world.disable(robin).await;
-    let unchanged = world.store.add_members(alex, room, &[robin]).await.expect("an answer");
+    let unchanged = world.store.add_members(alex, room, &[robin.into()]).await.expect("an answer");
     assert_eq!(unchanged, [], "who is in it stays, disabled or not");
 }
 
@@ -145,7 +147,11 @@ pub(crate) async fn newcomers_are_told_where_to_begin(world: World) {
     let [alex, sam, robin] = world.people().await;
     let room = world.group(&[alex]).await;
     world.say(room, alex, "before").await;
-    let events = world.store.add_members(alex, room, &[sam, alex, robin, sam]).await.expect("events");
+    let events = world
+        .store
+        .add_members(alex, room, &[sam.into(), alex.into(), robin.into(), sam.into()])
+        .await
+        .expect("events");
     let expected = ["member.joined", "room.added", "member.joined", "room.added"];
     assert_eq!(kinds(&events), expected);
     for (user, head) in [(sam, 2), (robin, 3)] {
@@ -158,60 +164,60 @@ pub(crate) async fn newcomers_are_told_where_to_begin(world: World) {
         let last_read = world.view(user, room).await.last_read;
         assert_eq!(last_read, head, "what was before counts as read");
     }
-    let order: Vec<_> = world.view(alex, room).await.members.iter().map(|member| member.user).collect();
-    assert_eq!(order, [alex, sam, robin]);
+    let order: Vec<_> = world.view(alex, room).await.members.iter().map(|member| member.member).collect();
+    assert_eq!(order, [alex, sam, robin].map(Principal::User));
     assert_whole(&world.page(sam, room).await);
 }
 
 pub(crate) async fn only_owners_change_the_members(world: World) {
     let [alex, sam, robin] = world.people().await;
     let room = world.group(&[alex, sam]).await;
-    let by_member = world.store.add_members(sam, room, &[robin]).await;
+    let by_member = world.store.add_members(sam, room, &[robin.into()]).await;
     assert_eq!(refused(by_member), Refusal::Forbidden);
-    let by_member = world.store.remove_member(sam, room, alex).await;
+    let by_member = world.store.remove_member(sam, room, alex.into()).await;
     assert_eq!(refused(by_member), Refusal::Forbidden);
     for (outsider, at) in [(robin, room), (alex, RoomId::new())] {
-        assert_eq!(refused(world.store.add_members(outsider, at, &[robin]).await), NO_ROOM);
-        assert_eq!(refused(world.store.remove_member(outsider, at, alex).await), NO_ROOM);
+        assert_eq!(refused(world.store.add_members(outsider, at, &[robin.into()]).await), NO_ROOM);
+        assert_eq!(refused(world.store.remove_member(outsider, at, alex.into()).await), NO_ROOM);
     }
-    let stranger = world.store.remove_member(alex, room, robin).await.expect("an answer");
+    let stranger = world.store.remove_member(alex, room, robin.into()).await.expect("an answer");
     assert_eq!(stranger, []);
     world.disable(alex).await;
-    assert_eq!(refused(world.store.add_members(alex, room, &[robin]).await), NO_ROOM);
-    assert_eq!(refused(world.store.remove_member(alex, room, sam).await), NO_ROOM);
+    assert_eq!(refused(world.store.add_members(alex, room, &[robin.into()]).await), NO_ROOM);
+    assert_eq!(refused(world.store.remove_member(alex, room, sam.into()).await), NO_ROOM);
     assert_eq!(world.view(sam, room).await.members.len(), 2);
 }
 
 pub(crate) async fn whoever_is_removed_is_told(world: World) {
     let [alex, sam] = world.people().await;
     let room = world.group(&[alex, sam]).await;
-    let events = world.store.remove_member(alex, room, sam).await.expect("events");
+    let events = world.store.remove_member(alex, room, sam.into()).await.expect("events");
     assert_eq!(kinds(&events), ["member.left", "room.removed"]);
     assert_eq!(data(&events[0]), json!({ "user_id": sam }));
     assert_eq!(data(&events[1]), json!({ "room_id": room, "seq": events[0].seq }));
     assert_eq!(events.iter().map(|event| event.sender).collect::<Vec<_>>(), [Sender::User(alex); 2]);
     assert_eq!(world.inbox(sam).await[1], events[1]);
     assert_eq!(world.events(alex, room).await[2], events[0]);
-    assert_eq!(world.store.room(sam, room).await.expect("an answer"), None);
-    assert_eq!(world.store.rooms(sam, None, 10).await.expect("an answer"), []);
-    assert_eq!(refused(world.store.remove_member(sam, room, sam).await), NO_ROOM);
+    assert_eq!(world.store.room(sam.into(), room).await.expect("an answer"), None);
+    assert_eq!(world.store.rooms(sam.into(), None, 10).await.expect("an answer"), []);
+    assert_eq!(refused(world.store.remove_member(sam, room, sam.into()).await), NO_ROOM);
 }
 
 pub(crate) async fn an_owner_who_leaves_has_an_heir(world: World) {
     let [alex, sam, robin, kim] = world.people().await;
     let room = world.group(&[alex, sam, robin, kim]).await;
     world.disable(sam).await;
-    let events = world.store.remove_member(alex, room, alex).await.expect("events");
+    let events = world.store.remove_member(alex, room, alex.into()).await.expect("events");
     assert_eq!(data(&events[0]), json!({ "user_id": alex, "new_owner": robin }));
     let owners = |members: Vec<Member>| {
         let owners = members.into_iter().filter(|member| member.role == MemberRole::Owner);
-        owners.map(|member| member.user).collect::<Vec<_>>()
+        owners.map(|member| member.member).collect::<Vec<_>>()
     };
-    assert_eq!(owners(world.view(kim, room).await.members), [robin]);
-    let events = world.store.remove_member(kim, room, kim).await.expect("events");
+    assert_eq!(owners(world.view(kim, room).await.members), [robin.into()]);
+    let events = world.store.remove_member(kim, room, kim.into()).await.expect("events");
     assert_eq!(data(&events[0]), json!({ "user_id": kim }), "an owner is left");
-    world.store.remove_member(robin, room, sam).await.expect("events");
-    let events = world.store.remove_member(robin, room, robin).await.expect("events");
+    world.store.remove_member(robin, room, sam.into()).await.expect("events");
+    let events = world.store.remove_member(robin, room, robin.into()).await.expect("events");
     assert_eq!(kinds(&events), ["member.left", "room.removed"], "the last one can leave too");
 }
 
@@ -221,9 +227,9 @@ pub(crate) async fn whoever_comes_back_begins_anew(world: World) {
     world.store.set_read(sam, room, 2).await.expect("read");
     let mute = RoomSettings { muted: Some(true), name: None };
     world.store.set_room_settings(sam, room, &mute).await.expect("muted");
-    world.store.remove_member(sam, room, sam).await.expect("events");
+    world.store.remove_member(sam, room, sam.into()).await.expect("events");
     world.say(room, alex, "meanwhile").await;
-    let events = world.store.add_members(alex, room, &[sam]).await.expect("events");
+    let events = world.store.add_members(alex, room, &[sam.into()]).await.expect("events");
     assert_eq!(data(&events[1])["head"], 4);
     let view = world.view(sam, room).await;
     assert_eq!((view.last_read, view.muted, view.head), (4, false, 5));
@@ -235,13 +241,13 @@ pub(crate) async fn a_dm_keeps_its_members(world: World) {
     let room = world.store.create_room(&dm(alex, sam)).await.expect("a dm").room;
     let name = RoomSettings { muted: None, name: Some("Us".into()) };
     let conflicts = [
-        refused(world.store.add_members(alex, room, &[robin]).await),
-        refused(world.store.remove_member(alex, room, sam).await),
-        refused(world.store.remove_member(sam, room, sam).await),
+        refused(world.store.add_members(alex, room, &[robin.into()]).await),
+        refused(world.store.remove_member(alex, room, sam.into()).await),
+        refused(world.store.remove_member(sam, room, sam.into()).await),
         refused(world.store.set_room_settings(alex, room, &name).await),
     ];
     assert!(conflicts.iter().all(|refusal| matches!(refusal, Refusal::Conflict(_))), "{conflicts:?}");
-    assert_eq!(refused(world.store.remove_member(robin, room, sam).await), NO_ROOM);
+    assert_eq!(refused(world.store.remove_member(robin, room, sam.into()).await), NO_ROOM);
     assert_eq!(world.view(alex, room).await.members.len(), 2);
 }
 
@@ -308,7 +314,7 @@ pub(crate) async fn rooms_are_listed_by_id(world: World) {
     let mut listed = Vec::new();
     let mut after = None;
     loop {
-        let page = world.store.rooms(alex, after, 2).await.expect("rooms");
+        let page = world.store.rooms(alex.into(), after, 2).await.expect("rooms");
         let Some(last) = page.last() else { break };
         after = Some(last.id);
         listed.extend(page);
@@ -316,8 +322,8 @@ pub(crate) async fn rooms_are_listed_by_id(world: World) {
     assert_eq!(listed.iter().map(|view| view.id).collect::<Vec<_>>(), rooms);
     assert_eq!(listed[3], world.view(alex, rooms[3]).await);
     world.disable(alex).await;
-    assert_eq!(world.store.rooms(alex, None, 10).await.expect("an answer"), []);
-    assert_eq!(world.store.room(alex, rooms[0]).await.expect("an answer"), None);
+    assert_eq!(world.store.rooms(alex.into(), None, 10).await.expect("an answer"), []);
+    assert_eq!(world.store.room(alex.into(), rooms[0]).await.expect("an answer"), None);
 }
 
 pub(crate) async fn handles_are_found_among_members(world: World) {
@@ -330,7 +336,7 @@ pub(crate) async fn handles_are_found_among_members(world: World) {
     }
     let mut found = world.store.members_by_handle(room, &handles).await.expect("an answer");
     found.sort();
-    let mut expected = vec![alex, sam];
+    let mut expected = [alex, sam].map(Principal::User);
     expected.sort();
     assert_eq!(found, expected);
     assert_eq!(world.store.members_by_handle(room, &[]).await.expect("an answer"), []);

@@ -1,6 +1,6 @@
 //! What cases stand on: a fresh database, people and rooms.
 
-use domain::{Event, EventId, LogEpoch, RoomId, RoomKind, StreamRef, UserId};
+use domain::{Event, EventId, LogEpoch, Principal, RoomId, RoomKind, StreamRef, UserId};
 use serde_json::Value;
 use store::log::{Page, Range};
 use store::messages::{Appended, NewMessage};
@@ -55,28 +55,33 @@ impl World {
     }
 
     /// A message that must be good, and new.
-    pub(crate) async fn say(&self, room: RoomId, sender: UserId, body: &str) -> Event {
+    pub(crate) async fn say(&self, room: RoomId, sender: impl Into<Principal>, body: &str) -> Event {
         let appended = self.append(message(room, sender, body)).await.expect("a good message");
         assert!(appended.fresh);
         appended.event
     }
 
     /// A whole stream as its reader sees it.
-    pub(crate) async fn page(&self, reader: UserId, stream: impl Into<StreamRef>) -> Page {
-        let page = self.store.page(reader, stream.into(), Range::After(0), 10_000).await;
+    pub(crate) async fn page(&self, reader: impl Into<Principal>, stream: impl Into<StreamRef>) -> Page {
+        let page = self.store.page(reader.into(), stream.into(), Range::After(0), 10_000).await;
         page.expect("an answer").expect("a stream of the reader's")
     }
 
-    pub(crate) async fn events(&self, reader: UserId, stream: impl Into<StreamRef>) -> Vec<Event> {
+    pub(crate) async fn events(
+        &self,
+        reader: impl Into<Principal>,
+        stream: impl Into<StreamRef>,
+    ) -> Vec<Event> {
         self.page(reader, stream).await.events
     }
 
-    pub(crate) async fn inbox(&self, user: UserId) -> Vec<Event> {
-        self.events(user, user).await
+    pub(crate) async fn inbox(&self, owner: impl Into<Principal>) -> Vec<Event> {
+        let owner = owner.into();
+        self.events(owner, owner.stream()).await
     }
 
-    pub(crate) async fn view(&self, user: UserId, room: RoomId) -> RoomView {
-        self.store.room(user, room).await.expect("an answer").expect("a room of theirs")
+    pub(crate) async fn view(&self, reader: impl Into<Principal>, room: RoomId) -> RoomView {
+        self.store.room(reader.into(), room).await.expect("an answer").expect("a room of theirs")
     }
 
     pub(crate) async fn epoch(&self) -> LogEpoch {
@@ -91,18 +96,18 @@ pub(crate) fn group(people: &[UserId]) -> NewRoom {
         kind: RoomKind::Group,
         name: Some("Garden".into()),
         creator: people[0],
-        members: people[1..].to_vec(),
+        members: people[1..].iter().copied().map(Principal::User).collect(),
         key: None,
     }
 }
 
 /// A message without a nonce.
-pub(crate) fn message(room: RoomId, sender: UserId, body: &str) -> NewMessage {
+pub(crate) fn message(room: RoomId, sender: impl Into<Principal>, body: &str) -> NewMessage {
     let data = serde_json::json!({ "body": body, "nonce": null, "reply_to": null, "mentions": [] });
     NewMessage {
         id: EventId::new(),
         room,
-        sender,
+        sender: sender.into(),
         nonce: None,
         data: data.to_string().into(),
         reply_to: None,
