@@ -105,12 +105,12 @@ pub struct ClusterArgs {
     #[command(subcommand)]
     pub action: Option<ClusterAction>,
     /// Api nodes.
-    #[arg(long, value_name = "N", default_value = "2", value_parser = at_most)]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = at_least_one)]
     pub api: usize,
     /// Gateway nodes.
-    #[arg(long, value_name = "N", default_value = "2", value_parser = at_most)]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = at_least_one)]
     pub gateway: usize,
-    /// Worker nodes.
+    /// Worker nodes; without any, nothing is removed that is past its time.
     #[arg(long, value_name = "N", default_value = "2", value_parser = at_most)]
     pub worker: usize,
     /// The first port: nodes take two each, in order; free ones otherwise.
@@ -186,6 +186,12 @@ const MOST_NODES: usize = 50;
 fn at_most(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| *count <= MOST_NODES);
     count.ok_or_else(|| format!("allowed is 0 to {MOST_NODES}"))
+}
+
+/// Without a node of these roles clients could do nothing.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MOST_NODES).contains(count));
+    count.ok_or_else(|| format!("allowed is 1 to {MOST_NODES}"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod database;
 mod error;
 mod found;
 mod home;
+mod leftovers;
 mod member;
 mod plan;
 mod readiness;
@@ -35,8 +36,8 @@ use database::Database;
 use error::Context;
 use home::Home;
 use member::Launcher;
-use plan::Plan;
-use supervisor::Supervisor;
+use plan::{Counts, Plan, Spec};
+use supervisor::{GRACE, Supervisor};
 
 use crate::signals::Signals;
 
@@ -53,7 +54,7 @@ pub enum Output {
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How many nodes of each role.
-    pub counts: [(Role, usize); Role::ALL.len()],
+    pub counts: Counts,
     /// The first port; free ones otherwise.
     pub port_base: Option<u16>,
     /// Where everything is kept.
@@ -78,10 +79,10 @@ pub struct Options {
 pub async fn run(options: Options) -> Result<(), ClusterError> {
     let mut signals = Signals::listen().context(|| "can't listen for signals".to_owned())?;
     let home = Home::take(&options.data_dir)?;
-    let database = tokio::select! {
+    let (plan, nodes, database) = tokio::select! {
         // What was begun is ended when it is dropped.
         _ = signals.next() => return Err(ClusterError::Interrupted),
-        database = database(&options, &home) => database?,
+        prepared = prepared(&options, &home) => prepared?,
     };
     let settings = DatabaseSettings { url: database.url().to_owned(), ..options.database.clone() };
     if let Err(error) = store::postgres::migrate(&settings).await {
@@ -91,9 +92,8 @@ pub async fn run(options: Options) -> Result<(), ClusterError> {
     }
     let told = told(&home, &database);
     let launcher = Launcher::new(options.program.clone(), options.config.as_deref(), told);
-    let plan = Plan::new(options.port_base);
     let mut supervisor = Supervisor::new(home, database, plan, launcher, options.shutdown_deadline);
-    let outcome = started(&mut supervisor, &options, &mut signals).await;
+    let outcome = started(&mut supervisor, nodes, options.output, &mut signals).await;
     let stopped = supervisor.stop(&mut signals).await;
     outcome.and(stopped)
 }
@@ -101,12 +101,13 @@ pub async fn run(options: Options) -> Result<(), ClusterError> {
 /// Starts the nodes and serves until told to stop.
 async fn started(
     supervisor: &mut Supervisor,
-    options: &Options,
+    nodes: Vec<Spec>,
+    output: Output,
     signals: &mut Signals,
 ) -> Result<(), ClusterError> {
-    supervisor.start(options.counts, signals).await?;
+    supervisor.start(nodes, signals).await?;
     let (control, mut requests) = Control::open(supervisor.dir())?;
-    let told = match options.output {
+    let told = match output {
         Output::Json => supervisor.json(),
         Output::Text => supervisor.text(),
     };
@@ -119,6 +120,18 @@ async fn started(
         () = supervisor.serve(&mut requests, signals) => {}
     }
     Ok(())
+}
+
+/// Everything that nodes need before they are started. What needs least comes first.
+async fn prepared(options: &Options, home: &Home) -> Result<(Plan, Vec<Spec>, Database), ClusterError> {
+    if options.counts.contains(&(Role::Worker, 0)) {
+        report::say(
+            "no worker (--worker 0): what is past its time (events, sign-ins, nodes that died) stays in the database",
+        );
+    }
+    let patience = options.shutdown_deadline + GRACE;
+    let (plan, nodes) = Plan::first(options.port_base, options.counts, &home.leftovers(), patience).await?;
+    Ok((plan, nodes, database(options, home).await?))
 }
 
 async fn database(options: &Options, home: &Home) -> Result<Database, ClusterError> {

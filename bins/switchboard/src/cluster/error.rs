@@ -50,6 +50,21 @@ pub enum ClusterError {
         /// Why.
         source: io::Error,
     },
+    /// A node of the run before does not let go of a port.
+    #[error(
+        "port {port} is used by {name} of the run before for {seconds} s already; end it (kill -9 {pid}, process {pid}), \
+         or choose another --port-base"
+    )]
+    PortKept {
+        /// The port.
+        port: u16,
+        /// The node that has it.
+        name: String,
+        /// Its process.
+        pid: u32,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// Counting up from the base, there is no port left.
     #[error("{0} would need a port above 65535; choose a lower --port-base")]
     PortsEnd(String),
@@ -98,7 +113,7 @@ impl ClusterError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Running { .. } | Self::Refused(_) => ErrorKind::Conflict,
+            Self::Running { .. } | Self::Refused(_) | Self::PortKept { .. } => ErrorKind::Conflict,
             Self::NotRunning(_) => ErrorKind::Unavailable,
             Self::NoNode { .. } => ErrorKind::NotFound,
             Self::PortTaken { .. } | Self::PortsEnd(_) => ErrorKind::Invalid,

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::error::{ClusterError, Context};
+use super::leftovers::Leftovers;
 
 /// How much of a node's log is shown.
 const TAIL: u64 = 3000;
@@ -94,6 +95,11 @@ impl Home {
             Ok(whole.trim_end().to_owned())
         };
         read().unwrap_or_else(|error| format!("(it can't be read: {error})"))
+    }
+
+    /// Nodes of the run before that may still run, if its owner was killed.
+    pub(super) fn leftovers(&self) -> Leftovers {
+        read_state(&self.dir).map(|state| Leftovers::of(&state)).unwrap_or_default()
     }
 
     /// Notes what runs where, whole or not at all.

@@ -3,8 +3,13 @@
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::Range;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::error::ClusterError;
+use super::leftovers::Leftovers;
+use super::report;
 
 /// Free ports are taken from below the range that the kernel gives to outgoing connections (32768 and up on Linux),
 /// so that nobody is likely to have the port when a node comes back to it.
@@ -12,6 +17,12 @@ const PORTS: Range<u16> = 20_000..32_000;
 
 /// How many random ports are tried.
 const TRIES: usize = 200;
+
+/// How often a port is tried that a node of the run before still has.
+const TRY: Duration = Duration::from_millis(100);
+
+/// How many nodes of each role.
+pub(super) type Counts = [(Role, usize); Role::ALL.len()];
 
 /// What a node of a cluster does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum)]
@@ -93,7 +104,7 @@ impl Spec {
     }
 }
 
-/// Gives out names and addresses.
+/// Gives out names and addresses. Their ports are held, so that nobody else gets them, until they are let go for the nodes.
 #[derive(Debug)]
 pub(super) struct Plan {
     ports: Ports,
@@ -103,7 +114,47 @@ pub(super) struct Plan {
 impl Plan {
     /// With ports from `base` on, one after the other, or with free ones.
     pub(super) fn new(base: Option<u16>) -> Self {
-        Self { ports: Ports { next: base.map(u32::from), taken: Vec::new() }, given: [0; Role::ALL.len()] }
+        let ports = Ports { next: base.map(u32::from), taken: Vec::new(), held: Vec::new() };
+        Self { ports, given: [0; Role::ALL.len()] }
+    }
+
+    /// The first nodes of a cluster. Waits for ports that nodes of the run before still have, until they let go or
+    /// `patience` is over.
+    pub(super) async fn first(
+        base: Option<u16>,
+        counts: Counts,
+        leftovers: &Leftovers,
+        patience: Duration,
+    ) -> Result<(Self, Vec<Spec>), ClusterError> {
+        let deadline = Instant::now() + patience;
+        let mut told = None;
+        loop {
+            let mut plan = Self::new(base);
+            let roles = counts.iter().flat_map(|&(role, count)| std::iter::repeat_n(role, count));
+            let error = match roles.map(|role| plan.node(role)).collect() {
+                Ok(nodes) => return Ok((plan, nodes)),
+                Err(error) => error,
+            };
+            let ClusterError::PortTaken { port, .. } = error else { return Err(error) };
+            let Some(holder) = leftovers.holder(port) else { return Err(error) };
+            let (name, pid, seconds) = (&holder.name, holder.pid, patience.as_secs());
+            if Instant::now() >= deadline {
+                return Err(ClusterError::PortKept { port, name: name.clone(), pid, seconds });
+            }
+            if told != Some(pid) {
+                told = Some(pid);
+                report::say(&format!(
+                    "port {port} is still used by {name} of the run before (process {pid}), which drains; \
+                     waiting for it, at most {seconds} s in all"
+                ));
+            }
+            sleep(TRY).await;
+        }
+    }
+
+    /// From here on the nodes take their ports.
+    pub(super) fn let_go(&mut self) {
+        self.ports.held.clear();
     }
 
     /// The next node of a role.
@@ -125,33 +176,32 @@ struct Ports {
     /// Wider than a port, to count past the last one.
     next: Option<u32>,
     taken: Vec<u16>,
+    held: Vec<TcpListener>,
 }
 
 impl Ports {
     fn take(&mut self, node: &str) -> Result<SocketAddr, ClusterError> {
-        let port = match &mut self.next {
+        let (port, held) = match &mut self.next {
             Some(next) => {
                 let port = u16::try_from(*next).map_err(|_| ClusterError::PortsEnd(node.to_owned()))?;
                 *next += 1;
-                free(port).map_err(|source| ClusterError::PortTaken {
-                    port,
-                    node: node.to_owned(),
-                    source,
-                })?;
-                port
+                let taken = |source| ClusterError::PortTaken { port, node: node.to_owned(), source };
+                (port, hold(port).map_err(taken)?)
             }
             None => (0..TRIES)
                 .map(|_| rand::random_range(PORTS))
-                .find(|port| !self.taken.contains(port) && free(*port).is_ok())
+                .filter(|port| !self.taken.contains(port))
+                .find_map(|port| Some((port, hold(port).ok()?)))
                 .ok_or(ClusterError::NoPort)?,
         };
         self.taken.push(port);
+        self.held.push(held);
         Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 }
 
-fn free(port: u16) -> std::io::Result<()> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map(drop)
+fn hold(port: u16) -> std::io::Result<TcpListener> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
 }
 
 #[cfg(test)]

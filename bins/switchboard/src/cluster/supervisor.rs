@@ -35,7 +35,7 @@ use crate::signals::Signals;
 const READY: Duration = Duration::from_secs(60);
 
 /// How long a node may take beyond its own `shutdown.deadline` before it is killed.
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 type Reply = oneshot::Sender<Answer>;
 
@@ -147,16 +147,14 @@ impl Supervisor {
         report::json(&self.database, &self.members).to_string()
     }
 
-    /// Starts this many nodes of each role; returns when all are ready.
+    /// Starts the first nodes; returns when all are ready.
     pub(super) async fn start(
         &mut self,
-        counts: [(Role, usize); Role::ALL.len()],
+        nodes: Vec<Spec>,
         signals: &mut Signals,
     ) -> Result<(), ClusterError> {
-        for (role, count) in counts {
-            for _ in 0..count {
-                self.add(role, None)?;
-            }
+        for spec in nodes {
+            self.enter(spec, None)?;
         }
         while self.members.iter().any(|member| !matches!(member.life, Life::Up(_))) {
             tokio::select! {
@@ -241,8 +239,11 @@ impl Supervisor {
                 Err(error) => answer(Some(reply), Err(error.to_string())),
             },
             Request::Add(role) => {
-                // What went wrong was told to whoever waits.
-                drop(self.add(role, Some(reply)));
+                match self.plan.node(role) {
+                    // What went wrong was told to whoever waits.
+                    Ok(spec) => drop(self.enter(spec, Some(reply))),
+                    Err(error) => answer(Some(reply), Err(error.to_string())),
+                }
             }
         }
     }
@@ -282,21 +283,14 @@ impl Supervisor {
     }
 
     /// One more node.
-    fn add(&mut self, role: Role, reply: Option<Reply>) -> Result<(), ClusterError> {
-        match self.plan.node(role) {
-            Ok(spec) => {
-                self.members.push(Member { spec, life: Life::Down });
-                self.launch(self.members.len() - 1, reply)
-            }
-            Err(error) => {
-                answer(reply, Err(error.to_string()));
-                Err(error)
-            }
-        }
+    fn enter(&mut self, spec: Spec, reply: Option<Reply>) -> Result<(), ClusterError> {
+        self.members.push(Member { spec, life: Life::Down });
+        self.launch(self.members.len() - 1, reply)
     }
 
     /// Starts the process of a node that is down.
     fn launch(&mut self, index: usize, reply: Option<Reply>) -> Result<(), ClusterError> {
+        self.plan.let_go();
         let member = &mut self.members[index];
         match self.launcher.start(&member.spec, &self.home, &mut self.attendants) {
             Ok(running) => {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use client::Api;
 use localpg::tether::{self, OnParentDeath};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::postgres::TestDatabase;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -189,7 +189,8 @@ async fn cluster_starts_takes_orders_stops_and_keeps_what_it_had() {
     let named = format!("nodes --data-dir {}", local.dir.display());
     run(program(&named)).await.refused(1, &["no cluster runs on", "--data-dir"]);
 
-    let mut second = Local::start(place.path(), "--api 1 --gateway 0 --worker 0").await;
+    let mut second = Local::start(place.path(), "--api 1 --gateway 1 --worker 0").await;
+    second.until_said("--worker 0").await;
     let api = second.api("api-1");
     let me = api.with_token(&alex.access_token).me().await.expect("the same keys");
     assert_eq!(me.handle, "alex", "the same data");
@@ -271,7 +272,7 @@ async fn looked_into(local: &Local, place: &Path) {
 async fn cluster_runs_on_when_nobody_can_be_told() {
     let place = open_dir();
     // Each write to it fails, as to a pipe whose reader has gone.
-    let mut child = spawn(place.path(), "--api 0 --gateway 0 --worker 1", PathBuf::from("/dev/full")).await;
+    let mut child = spawn(place.path(), "--api 1 --gateway 1 --worker 1", PathBuf::from("/dev/full")).await;
     let mut line = String::new();
     let mut out = BufReader::new(child.stdout.take().expect("piped"));
     timeout(PATIENCE, out.read_line(&mut line)).await.expect("ready in time").expect("readable");
@@ -298,7 +299,7 @@ async fn cluster_a_node_that_ends_by_itself_is_told_and_none_outlives_its_owner(
     local.order("restart worker-1").await.refused(1, &["no cluster runs on"]);
 
     // What it left lying about is no obstacle.
-    let mut second = Local::start(place.path(), "--api 0 --gateway 0 --worker 1").await;
+    let mut second = Local::start(place.path(), "--api 1 --gateway 1 --worker 1").await;
     assert!(second.stop().await.success());
 }
 
@@ -330,6 +331,10 @@ async fn cluster_that_can_not_start_says_why_and_leaves_nothing() {
     };
     let held = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = held.local_addr().expect("an address").port().to_string();
+    let private = format!("cluster --data-dir {}/private --port-base {port}", place.path().display());
+    let taken = run(program(&private)).await;
+    assert!(!place.path().join("private/postgres").exists(), "ports are looked at first: {taken:?}");
+    taken.refused(1, &["api-1", &port, "--port-base"]);
     let taken = run(program(&arguments(&format!("--port-base {port}")))).await;
     assert!(taken.out.is_empty(), "{taken:?}");
     taken.refused(1, &["api-1", &port, "--port-base"]);
@@ -346,17 +351,61 @@ async fn cluster_that_can_not_start_says_why_and_leaves_nothing() {
     assert!(ended.trim_end().lines().any(|line| line.ends_with("stopped")), "{ended}");
     let nodes = localpg::query(&database.url(), "SELECT name FROM nodes").await.expect("migrated");
     assert!(nodes.is_empty(), "the others left in order: {nodes:?}");
-    run(program("cluster --api 51")).await.refused(2, &["--api", "0 to 50"]);
+    for bad in ["--api 51", "--api 0", "--gateway 0"] {
+        let option = bad.split(' ').next().expect("an option");
+        run(program(&format!("cluster {bad}"))).await.refused(2, &[option, "1 to 50"]);
+    }
+    run(program("cluster --worker 51")).await.refused(2, &["--worker", "0 to 50"]);
+}
+
+/// The first of so many ports that are free.
+fn free_ports(count: u16) -> u16 {
+    let free = |port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let base =
+        (0..1000).map(|_| rand::random_range(10_000..20_000)).find(|base| (*base..base + count).all(free));
+    base.expect("free ports in a row")
+}
+
+#[tokio::test]
+async fn cluster_waits_for_ports_of_nodes_that_drain_and_names_one_that_is_not_let_go() {
+    let place = open_dir();
+    let config = place.path().join("slow.toml");
+    fs::write(&config, "[shutdown]\nlead = \"1s\"\ndeadline = \"3s\"\nspread = \"0s\"\n").expect("written");
+    let base = free_ports(5);
+    let arguments =
+        format!("--api 1 --gateway 1 --worker 1 --port-base {base} --config {}", config.display());
+    let mut first = Local::start(place.path(), &arguments).await;
+    let before = first.pids();
+    first.child.kill().await.expect("killed");
+    // Its nodes notice, and drain for a second.
+    let mut second = Local::start(place.path(), &arguments).await;
+    let waited = format!("port {base} is still used by api-1 of the run before");
+    assert!(second.said().contains(&waited), "{}", second.said());
+    assert_eq!(second.node("api-1")["url"], first.told["api"][0]["url"]);
+    assert!(!before.iter().copied().any(lives), "all of them are gone");
+
+    assert!(second.stop().await.success(), "{}", second.said());
+
+    // As a node that hangs would leave it: we are the process that has its port.
+    let held = std::net::TcpListener::bind(("127.0.0.1", base + 2)).expect("free again");
+    let (port, ours) = (held.local_addr().expect("an address").port(), std::process::id());
+    let left = json!({ "gateway": [
+        { "node": "gateway-1", "url": format!("ws://127.0.0.1:{port}/v1/gateway"), "admin": "http://127.0.0.1:1", "pid": ours },
+    ] });
+    fs::write(second.dir.join("state.json"), left.to_string()).expect("written");
+    let third = run(program(&format!("cluster {arguments} --data-dir {}", second.dir.display()))).await;
+    assert!(!third.err.contains("starting PostgreSQL"), "{third:?}");
+    third.refused(1, &["gateway-1", &port.to_string(), &format!("process {ours}"), "--port-base"]);
 }
 
 #[tokio::test]
 async fn cluster_runs_on_a_database_that_is_given() {
     let (place, database) = (open_dir(), TestDatabase::empty().await);
-    let arguments = format!("--api 1 --gateway 0 --worker 1 --database-url {}", database.url());
+    let arguments = format!("--api 1 --gateway 1 --worker 1 --database-url {}", database.url());
     let mut local = Local::start(place.path(), &arguments).await;
     assert_eq!(local.told["database_url"], database.url());
     assert!(!local.dir.join("postgres").exists());
-    local.order("kill postgres").await.refused(1, &["no node postgres", "api-1, worker-1"]);
+    local.order("kill postgres").await.refused(1, &["no node postgres", "api-1, gateway-1, worker-1"]);
     let mut nodes = program("nodes");
     nodes.env("SWITCHBOARD__DATABASE__URL", database.url());
     let shown = run(nodes).await.good().out;
