@@ -42,7 +42,7 @@ pub trait Accounts {
     ///
     /// # Errors
     ///
-    /// `HandleTaken` when another person has the handle.
+    /// `HandleTaken` when another person, or an agent, has the handle.
     async fn create_user(&self, user: &NewUser) -> Result<User, StoreError>;
 
     /// What a sign-in with this handle is checked against.

@@ -4,7 +4,8 @@
 //! earlier one can be told.
 
 use async_trait::async_trait;
-use domain::{Agent, AgentId, AuthSessionId, Event, UserId};
+use domain::{Agent, AgentId, AuthSessionId, Event, Principal, UserId};
+use uuid::Uuid;
 
 use crate::devices::IdempotencyKey;
 use crate::error::StoreError;
@@ -46,6 +47,17 @@ pub struct SignedInAgent {
     pub token: AuthSessionId,
 }
 
+/// What a token is worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenStanding {
+    /// It signs its agent in.
+    Good(SignedInAgent),
+    /// It signs nobody in any more: its agent is revoked, or the owner of the agent disabled.
+    Ended(AuthSessionId),
+    /// Nobody has it, or not any more: it was rotated.
+    Unknown,
+}
+
 /// Changes of an agent; what is none stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentSettings {
@@ -72,10 +84,11 @@ pub trait Agents {
     /// The agents that are not revoked, by id after `after`, at most `limit`. Everybody may see them, as they may see people.
     async fn agents(&self, after: Option<AgentId>, limit: u32) -> Result<Vec<Agent>, StoreError>;
 
-    /// The agent of a token, unless it is revoked or its owner is disabled.
-    async fn agent_by_token(&self, hash: &[u8; 32]) -> Result<Option<SignedInAgent>, StoreError>;
+    /// Whom a token signs in.
+    async fn agent_by_token(&self, hash: &[u8; 32]) -> Result<TokenStanding, StoreError>;
 
-    /// Gives an agent another token; the former one is worth nothing from then on. Answers the id of the former.
+    /// Gives an agent another token; the former one is worth nothing from then on. Answers the id of the former. Each call
+    /// needs a token of its own: of two at once one is told the token of the other.
     ///
     /// # Errors
     ///
@@ -114,4 +127,10 @@ pub trait Agents {
 
     /// Of these tokens those that sign nobody in any more (rotated, revoked, owner disabled).
     async fn ended_agent_tokens(&self, tokens: &[AuthSessionId]) -> Result<Vec<AuthSessionId>, StoreError>;
+
+    /// The tokens of a person's agents that are not revoked: what signs in no more while the person is disabled.
+    async fn agent_tokens_of(&self, owner: UserId) -> Result<Vec<AuthSessionId>, StoreError>;
+
+    /// Which of these ids are of people and which of agents, in no order; others are left out.
+    async fn principals(&self, ids: &[Uuid]) -> Result<Vec<Principal>, StoreError>;
 }

@@ -27,6 +27,7 @@ pub mod tickets;
 pub mod tools;
 
 pub use accounts::Accounts;
+pub use agents::Agents;
 pub use devices::Devices;
 pub use error::{Refusal, StoreError};
 pub use log::Log;
@@ -41,6 +42,7 @@ pub use tickets::Tickets;
 /// Everything that is kept: what a role holds as `Arc<dyn Store>`.
 pub trait Store:
     Accounts
+    + Agents
     + Devices
     + Log
     + Messages
@@ -58,6 +60,7 @@ pub trait Store:
 
 impl<T> Store for T where
     T: Accounts
+        + Agents
         + Devices
         + Log
         + Messages

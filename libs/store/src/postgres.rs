@@ -17,6 +17,7 @@ use crate::error::StoreError;
 use crate::log::Log;
 
 mod accounts;
+mod agents;
 mod append;
 mod connect;
 mod devices;

@@ -31,6 +31,7 @@ pub(super) use statements;
 /// The statements of every subject.
 pub(super) const ALL: &[&[&Statement]] = &[
     super::accounts::STATEMENTS,
+    super::agents::STATEMENTS,
     super::append::STATEMENTS,
     super::devices::STATEMENTS,
     super::inspect::STATEMENTS,

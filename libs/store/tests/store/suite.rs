@@ -11,8 +11,10 @@ use std::sync::Arc;
 pub(crate) use store::Store as AnyStore;
 
 pub(crate) mod accounts;
+pub(crate) mod agents;
 pub(crate) mod devices;
 pub(crate) mod log;
+pub(crate) mod members;
 pub(crate) mod messages;
 pub(crate) mod models;
 pub(crate) mod nodes;
@@ -44,6 +46,24 @@ macro_rules! contract_tests {
                 disabling_meets_sign_ins_being_opened
                 nobody_is_disabled
             }
+            agents {
+                an_agent_is_made_with_its_inbox
+                a_handle_is_one_persons_or_one_agents
+                of_people_and_agents_one_gets_the_handle
+                a_key_makes_one_agent
+                a_key_used_by_ten_makes_one_agent
+                making_is_repeatable_by_id
+                the_disabled_make_no_agents
+                a_token_signs_in_until_it_is_rotated
+                rotations_at_once_follow_each_other
+                rotation_meets_revocation
+                who_is_revoked_stays_so
+                the_owner_and_admins_change_an_agent
+                an_agent_signs_in_while_its_owner_may
+                settings_stay_where_none_are_given
+                agents_are_listed_by_id
+                ids_are_told_apart
+            }
             devices {
                 devices_are_created_and_listed
                 a_key_makes_one_device
@@ -66,6 +86,18 @@ macro_rules! contract_tests {
                 tokens_come_back_when_said
                 an_empty_bucket_stays_empty
                 a_bucket_may_change_its_size
+            }
+            members {
+                an_agent_is_a_member_like_people
+                agents_have_no_dms
+                who_signs_in_no_more_becomes_no_member
+                an_agent_that_is_removed_is_told
+                heirs_are_people
+                an_agent_writes_in_its_own_name
+                an_agent_changes_what_is_its_own
+                a_revoked_agent_finds_nothing
+                an_inbox_is_its_agents
+                handles_of_agents_are_found
             }
             models {
                 searches_find_what_begins_so

@@ -1,7 +1,7 @@
 -- Of these people and agents those who may become members: they are there, and not disabled or revoked. An agent
 -- of somebody disabled may as little.
 -- $1 ids, $2 what each is
-SELECT asked.id
+SELECT asked.kind, asked.id
 FROM unnest($1::uuid[], $2::text[]) AS asked (id, kind)
 LEFT JOIN agents ON agents.id = asked.id
 JOIN users ON users.id = coalesce(agents.owner_id, asked.id)

@@ -12,7 +12,7 @@ use super::{CREATE, ENABLED, JOIN, RECALL, REMEMBER, ids_and_kinds, joining, nob
 use crate::error::{Refusal, StoreError};
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append};
-use crate::postgres::row::Columns;
+use crate::postgres::row::{self, Columns};
 use crate::postgres::sqlstate::Fault;
 use crate::rooms::{NewRoom, RoomCreated};
 
@@ -67,11 +67,12 @@ impl<'a> Plan<'a> {
         if let Some(id) = recalled.value::<Option<Uuid>>("repeated")? {
             return Ok(Before::Made(RoomId(id)));
         }
-        let enabled: Vec<Uuid> = enabled.iter().map(|row| row.value("id")).collect::<Result<_, Fault>>()?;
-        if !enabled.contains(&self.room.creator.0) {
+        let enabled: Vec<Principal> =
+            enabled.iter().map(|row| row::principal(row, "kind", "id")).collect::<Result<_, Fault>>()?;
+        if !enabled.contains(&self.room.creator.into()) {
             return Err(Refusal::Forbidden.into());
         }
-        if let Some(missing) = self.members.iter().find(|member| !enabled.contains(&member.id())) {
+        if let Some(missing) = self.members.iter().find(|member| !enabled.contains(member)) {
             return Err(nobody(*missing).into());
         }
         Ok(recalled.value::<Option<Uuid>>("dm")?.map_or(Before::Nothing, |id| Before::Dm(RoomId(id))))

@@ -11,7 +11,7 @@ use super::{ACTOR, Actor, JOIN, LEAVE, LEAVER, NEWCOMERS, PROMOTE, ids_and_kinds
 use crate::error::Refusal;
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append, Draft};
-use crate::postgres::row::{Columns, bigint};
+use crate::postgres::row::{self, Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 
 const DM_KEEPS_MEMBERS: &str = "a dm keeps its two members";
@@ -99,14 +99,14 @@ impl Postgres {
 
 /// Of those asked for the ones who are not in the room, in the order given.
 fn newcomers(asked: &[Principal], found: &[Row]) -> Result<Vec<(Principal, MemberRole)>, Fault> {
-    let mut present: HashMap<Uuid, bool> = HashMap::with_capacity(found.len());
+    let mut present: HashMap<Principal, bool> = HashMap::with_capacity(found.len());
     for row in found {
-        present.insert(row.value("id")?, row.value("present")?);
+        present.insert(row::principal(row, "kind", "id")?, row.value("present")?);
     }
     let mut newcomers = Vec::new();
     for member in asked {
         // Whoever is taken once counts as present, should they be named twice.
-        if !present.insert(member.id(), true).ok_or(nobody(*member))? {
+        if !present.insert(*member, true).ok_or(nobody(*member))? {
             newcomers.push((*member, MemberRole::Member));
         }
     }

@@ -241,6 +241,11 @@ async fn hot_statements_use_indexes() {
     client.batch_execute(FILL).await.expect("filled");
     client.batch_execute("SET plan_cache_mode = force_generic_plan").await.expect("set");
     let statements = [
+        "agents/agent",
+        "agents/by_token",
+        "agents/ended_tokens",
+        "agents/judge",
+        "agents/principals",
         "log/append",
         "log/event",
         "log/heads",

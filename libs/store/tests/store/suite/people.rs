@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use domain::{AuthSessionId, DeviceId, DeviceKind, Role, User, UserId};
+use domain::{Agent, AgentId, AuthSessionId, DeviceId, DeviceKind, Role, User, UserId};
 use store::accounts::NewUser;
+use store::agents::{AgentToken, NewAgent};
 use store::devices::NewDevice;
 use store::sessions::{NewSession, SecretHash};
 
@@ -24,6 +25,30 @@ pub(crate) fn new_user(handle: &str) -> NewUser {
 /// Somebody with this handle.
 pub(crate) async fn person(store: &dyn AnyStore, handle: &str) -> User {
     store.create_user(&new_user(handle)).await.expect("a new person")
+}
+
+pub(crate) fn new_agent(owner: UserId, handle: &str) -> NewAgent {
+    NewAgent {
+        id: AgentId::new(),
+        owner,
+        handle: handle.into(),
+        display_name: handle.to_uppercase(),
+        max_runs: 4,
+        token: agent_token(),
+        key: None,
+    }
+}
+
+/// An agent of somebody's, with this handle.
+pub(crate) async fn agent(store: &dyn AnyStore, owner: UserId, handle: &str) -> Agent {
+    let (agent, created) = store.create_agent(&new_agent(owner, handle)).await.expect("a new agent");
+    assert!(created);
+    agent
+}
+
+/// A token that nobody else has.
+pub(crate) fn agent_token() -> AgentToken {
+    AgentToken { id: AuthSessionId::new(), hash: secret() }
 }
 
 /// A hash that nobody else has.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use domain::{EventId, MemberRole, RoomId, UserId};
+use domain::{EventId, MemberRole, Principal, RoomId, UserId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use store::log::Snapshot;
@@ -14,6 +14,8 @@ use store::{Refusal, StoreError};
 use super::world::{World, assert_whole, message};
 
 const PEOPLE: usize = 4;
+/// People, and behind them one agent.
+const MEMBERS: usize = PEOPLE + 1;
 const ROOMS: usize = 3;
 const NO_ROOM: Refusal = Refusal::NotFound("room");
 const NO_MESSAGE: Refusal = Refusal::NotFound("message");
@@ -24,8 +26,8 @@ type Sent = (usize, usize, Option<u8>, Option<usize>);
 #[derive(Debug, Clone)]
 enum Op {
     Send(Vec<Sent>),
-    Add { actor: usize, room: usize, user: usize },
-    Remove { actor: usize, room: usize, user: usize },
+    Add { actor: usize, room: usize, member: usize },
+    Remove { actor: usize, room: usize, member: usize },
     Read { user: usize, room: usize, back: u64 },
     Delete { actor: usize, room: usize, nth: usize },
     React { actor: usize, room: usize, nth: usize, adds: bool },
@@ -33,20 +35,20 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let (person, room, nth) = (0..PEOPLE, 0..ROOMS, 0..12_usize);
+    let (person, member, room, nth) = (0..PEOPLE, 0..MEMBERS, 0..ROOMS, 0..12_usize);
     let sent =
-        (room.clone(), person.clone(), prop::option::of(0..6_u8), prop::option::weighted(0.3, nth.clone()));
+        (room.clone(), member.clone(), prop::option::of(0..6_u8), prop::option::weighted(0.3, nth.clone()));
     prop_oneof![
         6 => prop::collection::vec(sent, 1..6).prop_map(Op::Send),
-        2 => (person.clone(), room.clone(), person.clone())
-            .prop_map(|(actor, room, user)| Op::Add { actor, room, user }),
-        2 => (person.clone(), room.clone(), person.clone())
-            .prop_map(|(actor, room, user)| Op::Remove { actor, room, user }),
-        2 => (person.clone(), room.clone(), 0..4_u64)
+        2 => (person.clone(), room.clone(), member.clone())
+            .prop_map(|(actor, room, member)| Op::Add { actor, room, member }),
+        2 => (person.clone(), room.clone(), member.clone())
+            .prop_map(|(actor, room, member)| Op::Remove { actor, room, member }),
+        2 => (person, room.clone(), 0..4_u64)
             .prop_map(|(user, room, back)| Op::Read { user, room, back }),
-        2 => (person.clone(), room.clone(), nth.clone())
+        2 => (member.clone(), room.clone(), nth.clone())
             .prop_map(|(actor, room, nth)| Op::Delete { actor, room, nth }),
-        3 => (person, room, nth, any::<bool>())
+        3 => (member, room, nth, any::<bool>())
             .prop_map(|(actor, room, nth, adds)| Op::React { actor, room, nth, adds }),
         1 => (4..12_u64).prop_map(|keep| Op::Trim { keep }),
     ]
@@ -117,6 +119,8 @@ fn trim(positions: &mut Positions, keep: u64) {
 struct Twin<'a> {
     world: &'a World,
     people: Vec<UserId>,
+    /// The people, and the agent.
+    members: Vec<Principal>,
     ids: Vec<RoomId>,
     rooms: Vec<Room>,
     inboxes: Vec<Positions>,
@@ -147,12 +151,14 @@ pub(crate) async fn answers_are_those_of_the_model(world: World) {
 impl<'a> Twin<'a> {
     async fn new(world: &'a World) -> Self {
         let people: [UserId; PEOPLE] = world.people().await;
+        let agent = Principal::Agent(world.agent(people[0]).await);
         let mut twin = Self {
             world,
             people: people.to_vec(),
+            members: people.iter().copied().map(Principal::User).chain([agent]).collect(),
             ids: Vec::new(),
             rooms: Vec::new(),
-            inboxes: vec![Positions::default(); PEOPLE],
+            inboxes: vec![Positions::default(); MEMBERS],
             ever: vec![Vec::new(); ROOMS],
         };
         for (owner, user) in people.iter().enumerate().take(ROOMS) {
@@ -167,8 +173,8 @@ impl<'a> Twin<'a> {
     async fn step(&mut self, op: Op) {
         match op {
             Op::Send(batch) => self.send(&batch).await,
-            Op::Add { actor, room, user } => self.add(actor, room, user).await,
-            Op::Remove { actor, room, user } => self.remove(actor, room, user).await,
+            Op::Add { actor, room, member } => self.add(actor, room, member).await,
+            Op::Remove { actor, room, member } => self.remove(actor, room, member).await,
             Op::Read { user, room, back } => self.read(user, room, back).await,
             Op::Delete { actor, room, nth } => self.delete(actor, room, nth).await,
             Op::React { actor, room, nth, adds } => self.react(actor, room, nth, adds).await,
@@ -192,7 +198,7 @@ impl<'a> Twin<'a> {
             .map(|&(room, sender, nonce, answers)| NewMessage {
                 nonce: nonce.map(|nonce| nonce.to_string()),
                 reply_to: answers.map(|nth| self.message_of(room, nth)),
-                ..message(self.ids[room], self.people[sender], "hello")
+                ..message(self.ids[room], self.members[sender], "hello")
             })
             .collect();
         let outcomes = self.world.store.append_messages(&messages).await.expect("an answer");
@@ -220,44 +226,44 @@ impl<'a> Twin<'a> {
         }
     }
 
-    async fn add(&mut self, actor: usize, at: usize, user: usize) {
+    async fn add(&mut self, actor: usize, at: usize, member: usize) {
         let events =
-            self.world.store.add_members(self.people[actor], self.ids[at], &[self.people[user].into()]).await;
+            self.world.store.add_members(self.people[actor], self.ids[at], &[self.members[member]]).await;
         let room = &mut self.rooms[at];
         let expected = room.owned_by(actor).map(|()| {
-            if room.member(user).is_some() {
+            if room.member(member).is_some() {
                 return 0;
             }
             let before = room.positions.head;
             room.next();
-            room.members.push((user, false, before));
-            self.inboxes[user].head += 1;
+            room.members.push((member, false, before));
+            self.inboxes[member].head += 1;
             2
         });
         assert_eq!(answer(events).map(|events| events.len()), expected);
     }
 
-    async fn remove(&mut self, actor: usize, at: usize, user: usize) {
+    async fn remove(&mut self, actor: usize, at: usize, member: usize) {
         let events =
-            self.world.store.remove_member(self.people[actor], self.ids[at], self.people[user].into()).await;
+            self.world.store.remove_member(self.people[actor], self.ids[at], self.members[member]).await;
         let room = &mut self.rooms[at];
         let allowed = match room.member(actor) {
             None => Err(NO_ROOM),
-            Some(_) if actor == user => Ok(()),
+            Some(_) if actor == member => Ok(()),
             Some(_) => room.owned_by(actor),
         };
         let expected = allowed.map(|()| {
-            if room.member(user).is_none() {
+            if room.member(member).is_none() {
                 return 0;
             }
-            room.members.retain(|member| member.0 != user);
+            room.members.retain(|one| one.0 != member);
             if room.members.iter().all(|member| !member.1)
-                && let Some(heir) = room.members.first_mut()
+                && let Some(heir) = room.members.iter_mut().find(|member| member.0 < PEOPLE)
             {
                 heir.1 = true;
             }
             room.next();
-            self.inboxes[user].head += 1;
+            self.inboxes[member].head += 1;
             2
         });
         assert_eq!(answer(events).map(|events| events.len()), expected);
@@ -283,7 +289,7 @@ impl<'a> Twin<'a> {
 
     async fn delete(&mut self, actor: usize, at: usize, nth: usize) {
         let id = self.message_of(at, nth);
-        let given = self.world.store.delete_message(self.people[actor].into(), self.ids[at], id).await;
+        let given = self.world.store.delete_message(self.members[actor], self.ids[at], id).await;
         let room = &mut self.rooms[at];
         let owner = room.owned_by(actor).is_ok();
         let expected = room.found(actor, id).and_then(|said| {
@@ -301,12 +307,8 @@ impl<'a> Twin<'a> {
 
     async fn react(&mut self, actor: usize, at: usize, nth: usize, adds: bool) {
         let id = self.message_of(at, nth);
-        let reaction = Reaction {
-            room: self.ids[at],
-            message: id,
-            actor: self.people[actor].into(),
-            emoji: "👍".into(),
-        };
+        let reaction =
+            Reaction { room: self.ids[at], message: id, actor: self.members[actor], emoji: "👍".into() };
         let given = if adds {
             self.world.store.add_reaction(&reaction).await
         } else {
@@ -331,32 +333,46 @@ impl<'a> Twin<'a> {
             let snapshot = self.world.store.snapshot(*id).await.expect("an answer").expect("a person");
             let inbox = self.inboxes[user];
             assert_eq!(snapshot.inbox, (inbox.head, inbox.floor));
-            assert_whole(&self.world.page(*id, *id).await);
-            self.compare_rooms(user, &snapshot).await;
+            self.compare_summaries(user, &snapshot);
+        }
+        for (place, member) in self.members.iter().enumerate() {
+            let page = self.world.page(*member, member.stream()).await;
+            assert_whole(&page);
+            assert_eq!((page.head, page.floor), (self.inboxes[place].head, self.inboxes[place].floor));
+            self.compare_rooms(place, *member).await;
         }
     }
 
-    async fn compare_rooms(&self, user: usize, snapshot: &Snapshot) {
+    fn compare_summaries(&self, user: usize, snapshot: &Snapshot) {
         let mut summaries: BTreeMap<RoomId, _> = snapshot.rooms.iter().map(|room| (room.id, room)).collect();
         for (room, id) in self.rooms.iter().zip(&self.ids) {
-            let Some(member) = room.members.iter().find(|member| member.0 == user) else {
-                assert!(!summaries.contains_key(id));
-                continue;
-            };
+            let Some(member) = room.members.iter().find(|member| member.0 == user) else { continue };
             let summary = summaries.remove(id).expect("a room of theirs");
             let Positions { head, floor } = room.positions;
             assert_eq!((summary.head, summary.floor, summary.last_read), (head, floor, member.2));
-            let page = self.world.page(self.people[user], *id).await;
+        }
+        assert!(summaries.is_empty());
+    }
+
+    async fn compare_rooms(&self, place: usize, member: Principal) {
+        for (room, id) in self.rooms.iter().zip(&self.ids) {
+            let view = self.world.store.room(member, *id).await.expect("an answer");
+            let Some((.., last_read)) = room.members.iter().find(|member| member.0 == place) else {
+                assert_eq!(view, None);
+                continue;
+            };
+            let view = view.expect("a room of theirs");
+            let Positions { head, floor } = room.positions;
+            assert_eq!((view.head, view.floor, view.last_read), (head, floor, *last_read));
+            let page = self.world.page(member, *id).await;
             assert_whole(&page);
             assert_eq!((page.head, page.floor), (head, floor));
-            let view = self.world.view(self.people[user], *id).await;
             let members: Vec<_> = view.members.iter().map(|member| (member.member, member.role)).collect();
             let role = |owns| if owns { MemberRole::Owner } else { MemberRole::Member };
             let expected: Vec<_> =
-                room.members.iter().map(|(user, owns, _)| (self.people[*user].into(), role(*owns))).collect();
+                room.members.iter().map(|(place, owns, _)| (self.members[*place], role(*owns))).collect();
             assert_eq!(members, expected);
         }
-        assert!(summaries.is_empty());
     }
 }
 

@@ -1,6 +1,6 @@
 //! What cases stand on: a fresh database, people and rooms.
 
-use domain::{Event, EventId, LogEpoch, Principal, RoomId, RoomKind, StreamRef, UserId};
+use domain::{AgentId, Event, EventId, LogEpoch, Principal, RoomId, RoomKind, StreamRef, UserId};
 use serde_json::Value;
 use store::log::{Page, Range};
 use store::messages::{Appended, NewMessage};
@@ -33,6 +33,11 @@ impl World {
             people.push(self.person().await);
         }
         people.try_into().expect("as many as asked for")
+    }
+
+    /// A new agent of somebody's.
+    pub(crate) async fn agent(&self, owner: UserId) -> AgentId {
+        people::agent(&*self.store, owner, &testkit::random::handle("a")).await.id
     }
 
     pub(crate) async fn disable(&self, user: UserId) {

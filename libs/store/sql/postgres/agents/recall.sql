@@ -1,0 +1,12 @@
+-- Why a creating call wrote nothing: what its key was used for, whether its owner may make agents, whether the handle is
+-- taken, and the agent that was there before: the one of the key, or without one the one of the id. One row.
+-- $1 id, $2 owner, $3 handle, $4 key (or null)
+SELECT
+    used.subject,
+    EXISTS (SELECT FROM users WHERE users.id = $2 AND users.disabled_at IS NULL) AS may,
+    EXISTS (SELECT FROM handles WHERE handles.handle = $3) AS taken,
+    agents.id, agents.owner_id, agents.handle, agents.display_name, agents.max_runs,
+    agents.revoked_at IS NOT NULL AS revoked, agents.created_at
+FROM (SELECT) AS one
+LEFT JOIN idempotency_keys AS used ON used.user_id = $2 AND used.key = $4
+LEFT JOIN agents ON agents.id = coalesce(used.created_id, $1)

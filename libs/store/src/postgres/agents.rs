@@ -1,0 +1,254 @@
+//! Agents: the [`Agents`] of PostgreSQL.
+//!
+//! Whoever changes an agent holds the lock of its inbox, as does whoever gives it runs or takes them. So what a transaction
+//! finds after the lock (owner, token, whether it is revoked) stands until it commits.
+
+use async_trait::async_trait;
+use domain::{Agent, AgentId, AuthSessionId, Event, Principal, UserId};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use crate::agents::{AgentSettings, AgentToken, Agents, NewAgent, SignedInAgent, TokenStanding};
+use crate::error::{Refusal, StoreError};
+use crate::postgres::append;
+use crate::postgres::row::{self, Columns};
+use crate::postgres::sqlstate::Fault;
+use crate::postgres::statement::statements;
+use crate::postgres::transaction::Transaction;
+use crate::postgres::{Postgres, Session, repeated};
+
+statements! {
+    CREATE = "agents/create";
+    RECALL = "agents/recall";
+    AGENT = "agents/agent";
+    LIST = "agents/list";
+    BY_TOKEN = "agents/by_token";
+    JUDGE = "agents/judge";
+    ROTATE = "agents/rotate";
+    SET = "agents/set";
+    REVOKE = "agents/revoke";
+    ENDED_TOKENS = "agents/ended_tokens";
+    TOKENS_OF = "agents/tokens_of";
+    PRINCIPALS = "agents/principals";
+}
+
+const NO_AGENT: Refusal = Refusal::NotFound("agent");
+const REVOKED: Refusal = Refusal::Conflict("this agent is revoked");
+
+#[async_trait]
+impl Agents for Postgres {
+    async fn create_agent(&self, agent: &NewAgent) -> Result<(Agent, bool), StoreError> {
+        repeated!(self.try_create_agent(agent))
+    }
+
+    async fn agent(&self, id: AgentId) -> Result<Option<Agent>, StoreError> {
+        Ok(self.row(AGENT, &[&id.0]).await?.as_ref().map(read).transpose()?)
+    }
+
+    async fn agents(&self, after: Option<AgentId>, limit: u32) -> Result<Vec<Agent>, StoreError> {
+        let rows = self.rows(LIST, &[&after.map(AgentId::uuid), &i64::from(limit)]).await?;
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    async fn agent_by_token(&self, hash: &[u8; 32]) -> Result<TokenStanding, StoreError> {
+        let Some(row) = self.row(BY_TOKEN, &[&hash.as_slice()]).await? else {
+            return Ok(TokenStanding::Unknown);
+        };
+        let token = AuthSessionId(row.value("token_id")?);
+        Ok(if row.value("signs_in")? {
+            TokenStanding::Good(SignedInAgent { agent: read(&row)?, token })
+        } else {
+            TokenStanding::Ended(token)
+        })
+    }
+
+    async fn rotate_agent_token(
+        &self,
+        actor: UserId,
+        agent: AgentId,
+        token: &AgentToken,
+    ) -> Result<AuthSessionId, StoreError> {
+        repeated!(self.try_rotate(actor, agent, token))
+    }
+
+    async fn set_agent_settings(
+        &self,
+        actor: UserId,
+        agent: AgentId,
+        settings: &AgentSettings,
+    ) -> Result<(Agent, Vec<Event>), StoreError> {
+        repeated!(self.try_set(actor, agent, settings))
+    }
+
+    async fn revoke_agent(
+        &self,
+        actor: UserId,
+        agent: AgentId,
+    ) -> Result<(AuthSessionId, Vec<Event>), StoreError> {
+        repeated!(self.try_revoke(actor, agent))
+    }
+
+    async fn ended_agent_tokens(&self, tokens: &[AuthSessionId]) -> Result<Vec<AuthSessionId>, StoreError> {
+        if tokens.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked: Vec<Uuid> = tokens.iter().map(|token| token.0).collect();
+        let rows = self.rows(ENDED_TOKENS, &[&asked]).await?;
+        Ok(rows.iter().map(|row| row.value("id").map(AuthSessionId)).collect::<Result<_, _>>()?)
+    }
+
+    async fn agent_tokens_of(&self, owner: UserId) -> Result<Vec<AuthSessionId>, StoreError> {
+        let rows = self.rows(TOKENS_OF, &[&owner.0]).await?;
+        Ok(rows.iter().map(|row| row.value("token_id").map(AuthSessionId)).collect::<Result<_, _>>()?)
+    }
+
+    async fn principals(&self, ids: &[Uuid]) -> Result<Vec<Principal>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = self.rows(PRINCIPALS, &[&ids]).await?;
+        Ok(rows.iter().map(|row| row::principal(row, "kind", "id")).collect::<Result<_, _>>()?)
+    }
+}
+
+/// An agent that somebody wants to change, read under its lock.
+struct Judged {
+    token: AuthSessionId,
+    may: bool,
+    revoked: bool,
+}
+
+impl Judged {
+    fn read(rows: &[Row]) -> Result<Self, Fault> {
+        let row = rows.first().ok_or(NO_AGENT)?;
+        let judged = Self {
+            token: AuthSessionId(row.value("token_id")?),
+            may: row.value("may")?,
+            revoked: row.value("revoked")?,
+        };
+        if judged.may { Ok(judged) } else { Err(Refusal::Forbidden.into()) }
+    }
+
+    fn in_use(self) -> Result<Self, Fault> {
+        if self.revoked { Err(REVOKED.into()) } else { Ok(self) }
+    }
+}
+
+impl Postgres {
+    async fn try_create_agent(&self, agent: &NewAgent) -> Result<(Agent, bool), Fault> {
+        let NewAgent { id, owner, handle, display_name, token, key, .. } = agent;
+        let max_runs = integer(agent.max_runs)?;
+        let session = self.session().await?;
+        let (transaction, [created]) = session
+            .begin([(
+                CREATE,
+                &[&id.0, &owner.0, handle, display_name, &max_runs, &token.id.0, &token.hash.as_slice(), key],
+            )])
+            .await?;
+        if let Some(row) = created.first() {
+            let (transaction, agent) = transaction.decided(read(row)).await?;
+            transaction.commit([]).await?;
+            return Ok((agent, true));
+        }
+        transaction.rollback().await;
+        let recalled = session.query(RECALL, &[&id.0, &owner.0, handle, key]).await?;
+        let row = recalled.first().ok_or_else(|| Fault::internal("agents/recall gave no row"))?;
+        Ok((there_before(agent, row)?, false))
+    }
+
+    async fn try_rotate(
+        &self,
+        actor: UserId,
+        agent: AgentId,
+        token: &AgentToken,
+    ) -> Result<AuthSessionId, Fault> {
+        let session = self.session().await?;
+        let (transaction, judged) = judge(&session, actor, agent, Judged::in_use).await?;
+        let rotated =
+            transaction.commit([(ROTATE, &[&agent.0, &token.id.0, &token.hash.as_slice()])]).await?;
+        match rotated {
+            [rows] if rows.is_empty() => Err(Fault::internal("an agent was revoked under its lock")),
+            _ => Ok(judged.token),
+        }
+    }
+
+    async fn try_set(
+        &self,
+        actor: UserId,
+        agent: AgentId,
+        settings: &AgentSettings,
+    ) -> Result<(Agent, Vec<Event>), Fault> {
+        let max_runs = settings.max_runs.map(integer).transpose()?;
+        let session = self.session().await?;
+        let (transaction, _) = judge(&session, actor, agent, Ok).await?;
+        let [rows] = transaction.commit([(SET, &[&agent.0, &settings.display_name, &max_runs])]).await?;
+        Ok((read(rows.first().ok_or(NO_AGENT)?)?, Vec::new()))
+    }
+
+    async fn try_revoke(&self, actor: UserId, agent: AgentId) -> Result<(AuthSessionId, Vec<Event>), Fault> {
+        let session = self.session().await?;
+        let (transaction, judged) = judge(&session, actor, agent, Ok).await?;
+        if judged.revoked {
+            transaction.rollback().await;
+        } else {
+            transaction.commit([(REVOKE, &[&agent.0])]).await?;
+        }
+        Ok((judged.token, Vec::new()))
+    }
+}
+
+/// Begins a transaction on an agent, under its lock, for one who may change it.
+async fn judge<'a>(
+    session: &'a Session,
+    actor: UserId,
+    agent: AgentId,
+    also: fn(Judged) -> Result<Judged, Fault>,
+) -> Result<(Transaction<'a>, Judged), Fault> {
+    let params: [&(dyn ToSql + Sync); 2] = [&agent.0, &actor.0];
+    let (transaction, [_, judged]) =
+        session.begin([(append::LOCK, &[&[agent.0].as_slice()]), (JUDGE, &params)]).await?;
+    transaction.decided(Judged::read(&judged).and_then(also)).await
+}
+
+/// The agent that a creating call which wrote nothing found, or why it may not be.
+fn there_before(new: &NewAgent, row: &Row) -> Result<Agent, Fault> {
+    let subject: Option<&str> = row.value("subject")?;
+    if subject.is_some_and(|subject| subject != "agent") {
+        return Err(Refusal::NonceReused.into());
+    }
+    if row.value::<Option<Uuid>>("id")?.is_some() {
+        let there = read(row)?;
+        // Without a key it must be this call, repeated after a lost answer.
+        let same = subject.is_some() || (there.owner, &there.handle) == (new.owner, &new.handle);
+        return if same { Ok(there) } else { Err(Refusal::Conflict("this agent id is in use").into()) };
+    }
+    if !row.value::<bool>("may")? {
+        return Err(Refusal::Forbidden.into());
+    }
+    if row.value("taken")? {
+        return Err(Refusal::HandleTaken.into());
+    }
+    Err(Fault::Contended("what was in the way of an agent went meanwhile".into()))
+}
+
+fn read(row: &Row) -> Result<Agent, Fault> {
+    Ok(Agent {
+        id: AgentId(row.value("id")?),
+        owner: UserId(row.value("owner_id")?),
+        handle: row.value("handle")?,
+        display_name: row.value("display_name")?,
+        max_runs: u32::try_from(row.value::<i32>("max_runs")?)
+            .map_err(|_| Fault::internal("max_runs is negative"))?,
+        revoked: row.value("revoked")?,
+        created_at: row.value("created_at")?,
+    })
+}
+
+/// Runs at one time, as the column has them.
+fn integer(max_runs: u32) -> Result<i32, Fault> {
+    i32::try_from(max_runs)
+        .ok()
+        .filter(|runs| *runs > 0)
+        .ok_or_else(|| Refusal::Invalid("max_runs", "1 to 2147483647").into())
+}
