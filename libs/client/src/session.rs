@@ -31,6 +31,7 @@ mod settings;
 mod state;
 
 use domain::{EventId, RoomId};
+use protocol::ClientFrame;
 use protocol::frame::{Focus, Read, Send, Sent, Typing};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -47,6 +48,8 @@ enum Command {
     Typing(Typing),
     Focus(Focus),
     Read(Read),
+    /// A frame that belongs to the connection of this session; on another one it is worth nothing.
+    Frame(Uuid, ClientFrame),
 }
 
 /// The user's hold of a session. When it is dropped, the session closes its connection and ends.
@@ -143,6 +146,12 @@ impl Session {
     /// Says what was read; without a connection it is said on the next one.
     pub async fn read(&self, room: RoomId, seq: u64) {
         self.ask(Command::Read(Read { room_id: room.0, seq })).await;
+    }
+
+    /// Sends a frame as it is, but only on the connection that has this session id, which each `ready` gives anew: what was
+    /// decided by what one connection said is not said on the next. Otherwise it is dropped.
+    pub async fn frame(&self, session_id: Uuid, frame: ClientFrame) {
+        self.ask(Command::Frame(session_id, frame)).await;
     }
 
     /// Closes the connection and waits until the session has ended. Updates not taken yet stay to be taken.

@@ -3,11 +3,12 @@
 //! Terms: a stream is *named* by `ready` or by a `room.added` event; its cursor is the number of its
 //! last event that was given to the user, or where delivery begins. A stream that `room.removed` ends is followed up to the number said there, since
 //! events of the room may still be on their way. Of the person's own stream, numbers up to its head in `ready` are old news:
-//! `ready` knows already what they say about rooms.
+//! `ready` knows already what they say about rooms. Of an agent's own stream the server keeps the cursor: it begins with
+//! whatever comes first, and what was given but not acknowledged comes again on the next connection.
 
 use std::collections::HashMap;
 
-use protocol::frame::{Cursors, Event, Gap, Ready};
+use protocol::frame::{Account, Cursors, Event, Gap, Ready};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -40,6 +41,8 @@ pub(super) enum Verdict {
     DeliverWith(Fault),
     /// Drop it, and report.
     Drop(Fault),
+    /// Drop it: it comes again because it was not acknowledged.
+    Known,
     /// Report, and resume from before it.
     Refetch(Fault),
 }
@@ -49,8 +52,10 @@ pub(super) enum Verdict {
 pub(super) struct Followed {
     streams: HashMap<String, Cursor>,
     log_epoch: Option<Uuid>,
-    /// The person's own stream and its head in the last `ready`.
+    /// The own stream of the person or agent and its head in the last `ready`.
     own: (String, u64),
+    /// Whether it is an agent's.
+    is_agent: bool,
     /// The hole that was refetched last: if it is there again, it is passed.
     hole: Option<(String, u64)>,
 }
@@ -70,7 +75,7 @@ struct RoomChange {
 impl Followed {
     pub(super) fn new(from: Position) -> Self {
         let streams = from.cursors.into_iter().map(|(stream, seq)| (stream, Cursor::at(seq))).collect();
-        Self { streams, log_epoch: from.log_epoch, own: (String::new(), 0), hole: None }
+        Self { streams, log_epoch: from.log_epoch, own: (String::new(), 0), is_agent: false, hole: None }
     }
 
     /// The position to resume or identify with.
@@ -89,13 +94,16 @@ impl Followed {
     pub(super) fn ready(&mut self, ready: &Ready) {
         let is_same_log = self.log_epoch.is_none_or(|epoch| epoch == ready.log_epoch);
         let known = std::mem::take(&mut self.streams);
+        let own = ready.account.stream();
+        self.is_agent = matches!(ready.account, Account::Agent(_));
+        let kept_by_server = self.is_agent.then_some(&own);
         let cursor = |(stream, head): (&String, &u64)| {
             let known = known.get(stream).filter(|cursor| is_same_log && cursor.end.is_none());
-            (stream.clone(), known.copied().unwrap_or(Cursor::at(*head)))
+            let begin = (kept_by_server != Some(stream)).then_some(Cursor::at(*head));
+            Some((stream.clone(), known.copied().or(begin)?))
         };
-        self.streams = ready.streams.iter().map(cursor).collect();
+        self.streams = ready.streams.iter().filter_map(cursor).collect();
         self.log_epoch = Some(ready.log_epoch);
-        let own = ready.account.stream();
         self.own = (own.clone(), ready.streams.get(&own).copied().unwrap_or(0));
     }
 
@@ -125,11 +133,17 @@ impl Followed {
     fn judge(&mut self, event: &Event) -> Verdict {
         let (stream, seq) = (event.stream.clone(), event.seq);
         let Some(cursor) = self.streams.get(&stream) else {
+            if self.is_agent && stream == self.own.0 {
+                return Verdict::Deliver;
+            }
             return Verdict::DeliverWith(Fault::UnknownStream { stream, seq });
         };
         let expected = cursor.seq + 1;
         if seq == expected {
             return Verdict::Deliver;
+        }
+        if seq < expected && self.is_agent && stream == self.own.0 {
+            return Verdict::Known;
         }
         if seq < expected {
             return Verdict::Drop(Fault::Duplicate { stream, seq });

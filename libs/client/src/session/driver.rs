@@ -233,7 +233,7 @@ impl Driver {
                 let seq = self.reads.entry(read.room_id).or_default();
                 *seq = read.seq.max(*seq);
             }
-            Command::Typing(_) => {}
+            Command::Typing(_) | Command::Frame(..) => {}
         }
     }
 }

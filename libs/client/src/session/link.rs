@@ -199,6 +199,7 @@ impl Driver {
                 self.outbox.push(Update::Fault(fault));
                 self.outbox.push(Update::Event(event));
             }
+            Verdict::Known => {}
             Verdict::Drop(fault) => self.outbox.push(Update::Fault(fault)),
             Verdict::Refetch(fault) => {
                 let why = fault.to_string();
@@ -226,6 +227,10 @@ impl Driver {
             }
             Command::Typing(typing) => self.write(link, ClientFrame::Typing(typing)).await,
             Command::Read(read) => self.write(link, ClientFrame::Read(read)).await,
+            Command::Frame(session, frame) if self.session_id == Some(session) => {
+                self.write(link, frame).await
+            }
+            Command::Frame(..) => Ok(()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! How a session is set up.
 
+use std::fmt;
 use std::time::Duration;
 
 use protocol::Encoding;
@@ -10,12 +11,21 @@ use crate::Api;
 use crate::socket::Connector;
 
 /// How each connection proves who one is.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum SignIn {
     /// A ticket for each connection, from these nodes; when one does not answer, from the next.
     Tickets(Vec<Api>),
     /// The same token every time: that of an agent.
     Token(String),
+}
+
+impl fmt::Debug for SignIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tickets(apis) => f.debug_tuple("Tickets").field(apis).finish(),
+            Self::Token(_) => f.write_str("Token(..)"),
+        }
+    }
 }
 
 /// The waits between attempts.
@@ -25,6 +35,12 @@ pub struct Backoff {
     pub first: Duration,
     /// The bound never grows beyond this.
     pub most: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(500), most: Duration::from_secs(30) }
+    }
 }
 
 /// What a user has of the streams already.
@@ -73,7 +89,7 @@ impl SessionSettings {
             slot,
             encoding: Encoding::Json,
             from: Position::default(),
-            backoff: Backoff { first: Duration::from_millis(500), most: Duration::from_secs(30) },
+            backoff: Backoff::default(),
             deadline: Duration::from_secs(10),
             resend: Duration::from_secs(10),
             updates: 1024,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fastwebsockets::{Frame, OpCode, Role, WebSocket};
-use protocol::frame::{Account, Event, Hello, RawJson, Ready, Sender, Sent, User};
+use protocol::frame::{Account, AgentSelf, Event, Hello, RawJson, Ready, Sender, Sent, User};
 use protocol::{ClientFrame, Encoding, ServerFrame, decode_client, encode_server};
 use sha1::{Digest, Sha1};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -51,6 +51,19 @@ pub(crate) fn ready(streams: &[(String, u64)]) -> ServerFrame {
         rooms: Vec::new(),
         streams: BTreeMap::from_iter(streams.to_vec()),
     }))
+}
+
+/// `ready` of an agent, whose stream is at this number.
+pub(crate) fn agent_ready(session: Uuid, head: u64) -> ServerFrame {
+    let ServerFrame::Ready(mut ready) = ready(&[(agent_stream(), head)]) else { unreachable!() };
+    ready.session_id = session;
+    let (handle, display_name) = ("helper".to_owned(), "Helper".to_owned());
+    ready.account = Account::Agent(AgentSelf { id: ME, handle, display_name });
+    ServerFrame::Ready(ready)
+}
+
+pub(crate) fn agent_stream() -> String {
+    format!("agent:{ME}")
 }
 
 pub(crate) fn message(seq: u64) -> ServerFrame {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use protocol::frame::{Account, RawJson, Sender, User};
+use protocol::frame::{Account, AgentSelf, RawJson, Sender, User};
 
 use super::*;
 
@@ -188,4 +188,24 @@ fn old_news_about_rooms_does_not_touch_what_ready_says() {
     assert_eq!(followed.event(&change(1, "room.removed", 0)), Verdict::Deliver);
     assert_eq!(followed.event(&change(2, "room.added", 15)), Verdict::Deliver);
     assert_eq!(followed.event(&message(7)), Verdict::Deliver);
+}
+
+#[test]
+fn an_agents_own_stream_begins_where_the_server_begins_and_repeats_what_is_not_acknowledged() {
+    let stream = format!("agent:{ME}");
+    let agent = AgentSelf { id: ME, handle: "helper".into(), display_name: "Helper".into() };
+    let ready = Ready { account: Account::Agent(agent), ..ready(7, &[(stream.clone(), 31)]) };
+    let requested = |seq| event(stream.clone(), seq, "run.requested", "{}");
+    let mut followed = Followed::new(Position::default());
+    followed.ready(&ready);
+    assert!(followed.position().cursors.is_empty(), "the server keeps it");
+    for seq in [29, 30] {
+        assert_eq!(followed.event(&requested(seq)), Verdict::Deliver, "{seq}");
+    }
+    followed.ready(&ready);
+    for (seq, verdict) in [(29, Verdict::Known), (30, Verdict::Known), (31, Verdict::Deliver)] {
+        assert_eq!(followed.event(&requested(seq)), verdict, "{seq}");
+    }
+    let hole = Fault::Hole { stream: stream.clone(), expected: 32, got: 33 };
+    assert_eq!(followed.event(&requested(33)), Verdict::Refetch(hole));
 }
