@@ -3,6 +3,8 @@
 use axum::http::Request;
 use axum::http::header::AUTHORIZATION;
 
+use crate::websocket::Refusal;
+
 /// A ticket or a token, as the request carries it. Never logged.
 pub(crate) enum Credentials {
     /// `?ticket=`.
@@ -14,21 +16,28 @@ pub(crate) enum Credentials {
 }
 
 impl Credentials {
-    pub(crate) fn of<B>(request: &Request<B>) -> Self {
-        let ticket = request.uri().query().and_then(|query| {
-            query.split('&').find_map(|pair| pair.strip_prefix("ticket=")).filter(|ticket| !ticket.is_empty())
+    /// Reads them; two of a kind are refused, because of two readers each might take another one.
+    pub(crate) fn of<B>(request: &Request<B>) -> Result<Self, Refusal> {
+        let query = request.uri().query().unwrap_or_default();
+        let mut tickets = query.split('&').filter_map(|pair| match pair.split_once('=') {
+            Some(("ticket", ticket)) => Some(ticket),
+            None if pair == "ticket" => Some(""),
+            _ => None,
         });
-        if let Some(ticket) = ticket {
-            // Hex digits need no decoding; what does is no ticket.
-            return Self::Ticket(ticket.to_owned());
+        let mut authorizations = request.headers().get_all(AUTHORIZATION).iter();
+        let (ticket, authorization) = (tickets.next(), authorizations.next());
+        if tickets.next().is_some() || authorizations.next().is_some() {
+            return Err(Refusal::Credentials);
         }
-        let bearer = request
-            .headers()
-            .get(AUTHORIZATION)
+        if let Some(ticket) = ticket.filter(|ticket| !ticket.is_empty()) {
+            // Hex digits need no decoding; what does is no ticket.
+            return Ok(Self::Ticket(ticket.to_owned()));
+        }
+        let bearer = authorization
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        bearer.map_or(Self::Missing, |(_, token)| Self::Bearer(token.trim().to_owned()))
+        Ok(bearer.map_or(Self::Missing, |(_, token)| Self::Bearer(token.trim().to_owned())))
     }
 }
 
@@ -36,23 +45,37 @@ impl Credentials {
 mod tests {
     use super::*;
 
-    fn of(uri: &str, authorization: Option<&str>) -> String {
-        let mut request = Request::builder().uri(uri);
-        if let Some(value) = authorization {
-            request = request.header(AUTHORIZATION, value);
-        }
+    fn of(uri: &str, authorizations: &[&str]) -> String {
+        let request = authorizations
+            .iter()
+            .fold(Request::builder().uri(uri), |request, value| request.header(AUTHORIZATION, *value));
         match Credentials::of(&request.body(()).unwrap()) {
-            Credentials::Ticket(ticket) => format!("ticket {ticket}"),
-            Credentials::Bearer(token) => format!("bearer {token}"),
-            Credentials::Missing => "missing".into(),
+            Ok(Credentials::Ticket(ticket)) => format!("ticket {ticket}"),
+            Ok(Credentials::Bearer(token)) => format!("bearer {token}"),
+            Ok(Credentials::Missing) => "missing".into(),
+            Err(refusal) => refusal.label().into(),
         }
     }
 
     #[test]
     fn a_ticket_goes_before_a_token() {
-        assert_eq!(of("/v1/gateway?a=b&ticket=0af3", Some("Bearer x")), "ticket 0af3");
-        assert_eq!(of("/v1/gateway?ticket=", Some("bearer x.y.z")), "bearer x.y.z");
-        assert_eq!(of("/v1/gateway", Some("Basic x")), "missing");
-        assert_eq!(of("/v1/gateway", None), "missing");
+        assert_eq!(of("/v1/gateway?a=b&ticket=0af3", &["Bearer x"]), "ticket 0af3");
+        assert_eq!(of("/v1/gateway?ticket=", &["bearer x.y.z"]), "bearer x.y.z");
+        assert_eq!(of("/v1/gateway?tickets=0af3&aticket=0af3", &[]), "missing");
+        assert_eq!(of("/v1/gateway", &["Basic x"]), "missing");
+        assert_eq!(of("/v1/gateway", &[]), "missing");
+    }
+
+    #[test]
+    fn two_of_a_kind_are_refused() {
+        for query in [
+            "ticket=0af3&ticket=0af4",
+            "ticket=0af3&a=b&ticket=0af3",
+            "ticket=&ticket=0af3",
+            "ticket&ticket=0af3",
+        ] {
+            assert_eq!(of(&format!("/v1/gateway?{query}"), &[]), "credentials", "{query}");
+        }
+        assert_eq!(of("/v1/gateway", &["Bearer x", "Bearer x"]), "credentials");
     }
 }

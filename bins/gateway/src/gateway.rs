@@ -70,11 +70,14 @@ impl Gateway {
 }
 
 async fn upgrade(State(gateway): State<Arc<Gateway>>, mut request: Request<Body>) -> Response<Body> {
-    let credentials = Credentials::of(&request);
     let slot = request.extensions().get::<process::http::Slot>().cloned();
     let subprotocols = [Encoding::Json.subprotocol(), Encoding::Proto.subprotocol()];
-    match handshake::accept(&mut request, &subprotocols, &gateway.settings.allowed_origins) {
-        Ok(accepted) => {
+    let accepted = Credentials::of(&request).and_then(|credentials| {
+        let accepted = handshake::accept(&mut request, &subprotocols, &gateway.settings.allowed_origins)?;
+        Ok((accepted, credentials))
+    });
+    match accepted {
+        Ok((accepted, credentials)) => {
             let encoding = Encoding::from_subprotocol(accepted.subprotocol).unwrap_or(Encoding::Json);
             let tasks = gateway.parts.tasks.clone();
             tasks.transient("websocket", async move {

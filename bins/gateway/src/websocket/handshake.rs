@@ -49,6 +49,9 @@ pub enum Refusal {
     /// Subprotocols are asked for, and none of them is spoken here.
     #[error("none of the subprotocols asked for is spoken here; ask for switchboard.v1.json or none")]
     Subprotocol,
+    /// Two tickets or two tokens.
+    #[error("`ticket` may be in the query once, and `Authorization` in the headers once")]
+    Credentials,
     /// The page's origin is not on the list.
     #[error("this `Origin` is not in gateway.allowed_origins")]
     Origin,
@@ -68,6 +71,7 @@ impl Refusal {
         Self::Version,
         Self::Key,
         Self::Subprotocol,
+        Self::Credentials,
         Self::Origin,
         Self::NotUpgradable,
     ];
@@ -81,6 +85,7 @@ impl Refusal {
             Self::Version => "version",
             Self::Key => "key",
             Self::Subprotocol => "subprotocol",
+            Self::Credentials => "credentials",
             Self::Origin => "origin",
             Self::NotUpgradable => "not_upgradable",
             Self::Path => "path",
@@ -92,7 +97,9 @@ impl Refusal {
     pub const fn code(self) -> ErrorCode {
         match self {
             Self::Method => ErrorCode::MethodNotAllowed,
-            Self::NoUpgrade | Self::Version | Self::Key | Self::Subprotocol => ErrorCode::InvalidField,
+            Self::NoUpgrade | Self::Version | Self::Key | Self::Subprotocol | Self::Credentials => {
+                ErrorCode::InvalidField
+            }
             Self::Origin => ErrorCode::OriginRefused,
             Self::NotUpgradable => ErrorCode::Internal,
             Self::Path => ErrorCode::NotFound,
@@ -105,7 +112,7 @@ impl Refusal {
         match self {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoUpgrade | Self::Version => StatusCode::UPGRADE_REQUIRED,
-            Self::Key | Self::Subprotocol => StatusCode::BAD_REQUEST,
+            Self::Key | Self::Subprotocol | Self::Credentials => StatusCode::BAD_REQUEST,
             Self::Origin => StatusCode::FORBIDDEN,
             Self::NotUpgradable => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Path => StatusCode::NOT_FOUND,
@@ -118,7 +125,12 @@ impl Refusal {
             Self::Method => Some((ALLOW, "GET")),
             Self::NoUpgrade => Some((UPGRADE, "websocket")),
             Self::Version => Some((SEC_WEBSOCKET_VERSION, "13")),
-            Self::Key | Self::Subprotocol | Self::Origin | Self::NotUpgradable | Self::Path => None,
+            Self::Key
+            | Self::Subprotocol
+            | Self::Credentials
+            | Self::Origin
+            | Self::NotUpgradable
+            | Self::Path => None,
         }
     }
 }

@@ -46,6 +46,15 @@ async fn cluster_pages_of_other_origins_and_unknown_subprotocols_are_refused_in_
     let ticket = alex.ticket().await;
     let refused = Raw::open(&url, &ticket, "Origin: https://evil.example.com\r\n").await;
     assert_eq!(refused.err().expect("refused").status, 403);
+    // Nor that of one which shows two: which of them would count?
+    let Credential::Ticket(text) = &ticket else { panic!("no ticket") };
+    let both = Credential::Ticket(format!("{text}&ticket={}", "0".repeat(32)));
+    let token = alex.api.access_token().expect("a token");
+    let again = format!("Authorization: Bearer {token}\r\n");
+    for (credential, more) in [(both, ""), (Credential::Bearer(token), &*again)] {
+        let refused = Raw::open(&url, &credential, more).await.err().expect("refused");
+        assert_eq!((refused.status, refused.code().as_str()), (400, "invalid_field"), "{refused:?}");
+    }
     let protocols = "Sec-WebSocket-Protocol: chat, switchboard.v1.json\r\n";
     let mut let_in = Raw::open(&url, &ticket, protocols).await.expect("an upgrade");
     assert_eq!(let_in.json().await["op"], "hello");
