@@ -100,6 +100,20 @@ impl Passwords {
         .await
     }
 
+    /// Whether `phc` was made with other parameters than passwords are hashed with now.
+    #[must_use]
+    pub fn is_outdated(&self, phc: &str) -> bool {
+        let Ok(stored) = PasswordHash::new(phc) else { return false };
+        let same = stored.algorithm == Algorithm::Argon2id.ident()
+            && stored.version == Some(Version::V0x13.into())
+            && Params::try_from(&stored).is_ok_and(|params| {
+                let now = self.argon2.params();
+                (params.m_cost(), params.t_cost(), params.p_cost())
+                    == (now.m_cost(), now.t_cost(), now.p_cost())
+            });
+        !same
+    }
+
     /// Takes as long as [`Self::verify`] and is never true: for handles that nobody has.
     ///
     /// # Errors
@@ -170,6 +184,11 @@ mod tests {
         let settings = AuthSettings { argon2_memory_kib: 128, ..cheap() };
         let after = Passwords::new(&settings).await.expect("settings");
         assert!(after.verify("correct horse", &phc).await.expect("verify"));
+        assert!(after.is_outdated(&phc) && !before.is_outdated(&phc));
+        assert!(!after.is_outdated(&after.hash("correct horse").await.expect("hash")));
+        for (now, old) in [("argon2id", "argon2i"), ("v=19", "v=16"), ("t=1", "t=2"), ("p=1", "p=2")] {
+            assert!(before.is_outdated(&phc.replacen(now, old, 1)), "{old}");
+        }
     }
 
     #[tokio::test]

@@ -204,6 +204,11 @@ impl Identity {
             return Err(AuthError::Disabled);
         }
         self.store.record_login_success(user.id).await?;
+        if self.passwords.is_outdated(&credentials.password_hash)
+            && let Err(error) = self.rehash(&user, &login.password, &credentials.password_hash).await
+        {
+            tracing::info!(user = %user.id, %error, "the hash of a password stays as it is until the next login");
+        }
         self.open_session(user, login.device.as_ref()).await
     }
 
@@ -394,6 +399,16 @@ impl Identity {
             refresh_token,
             expires_in,
         })
+    }
+
+    /// Hashes a password, which is right, with the present parameters.
+    async fn rehash(&self, user: &User, password: &str, old: &str) -> Result<(), AuthError> {
+        let new = self.passwords.hash(password).await?;
+        let replaced = self.store.set_password_hash(user.id, old, &new).await?;
+        if replaced {
+            tracing::info!(user = %user.id, "the hash of a password has the present parameters now");
+        }
+        Ok(())
     }
 
     async fn count_failure(&self, user: &User) -> Result<(), AuthError> {

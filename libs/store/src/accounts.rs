@@ -60,6 +60,10 @@ pub trait Accounts {
     /// Forgets the failed sign-ins.
     async fn record_login_success(&self, user: UserId) -> Result<(), StoreError>;
 
+    /// Replaces the hash of a password while it still is `old`, and answers whether it did: somebody who
+    /// set another password meanwhile wins. A call that is repeated after a lost answer says no.
+    async fn set_password_hash(&self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError>;
+
     /// A person by id.
     async fn user(&self, id: UserId) -> Result<Option<User>, StoreError>;
 

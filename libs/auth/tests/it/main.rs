@@ -193,6 +193,33 @@ async fn a_node_that_can_not_know_asks_about_each() {
 }
 
 #[tokio::test]
+async fn a_login_brings_the_hash_up_to_the_present_parameters() {
+    let mut cluster = Cluster::new().await;
+    registered(&*cluster.node().await, "alex").await;
+    let hash = async |cluster: &Cluster| -> String {
+        let rows = cluster.database.query("SELECT password_hash FROM users WHERE handle = 'alex'").await;
+        rows[0][0].clone().unwrap()
+    };
+    let old = hash(&cluster).await;
+    assert!(old.starts_with("$argon2id$v=19$m=64,t=1,p=1$"), "{old}");
+    cluster.auth.argon2_memory_kib = 128;
+    let node = cluster.node().await;
+
+    let wrong = Login { password: "wrong horse battery".into(), ..login("alex") };
+    assert!(matches!(node.login(&wrong).await, Err(AuthError::BadCredentials)));
+    assert_eq!(hash(&cluster).await, old, "who does not know the password changes nothing");
+    let right = login("alex");
+    for answer in join_all((0..4).map(|_| node.login(&right))).await {
+        answer.unwrap();
+    }
+    let new = hash(&cluster).await;
+    assert!(new.starts_with("$argon2id$v=19$m=128,t=1,p=1$"), "{new}");
+    node.login(&login("alex")).await.unwrap();
+    assert_eq!(hash(&cluster).await, new, "once");
+    assert!(matches!(node.login(&wrong).await, Err(AuthError::BadCredentials)));
+}
+
+#[tokio::test]
 async fn administrators_make_accounts_while_registration_is_closed() {
     let mut cluster = Cluster::new().await;
     cluster.auth.registration = RegistrationMode::Closed;

@@ -23,6 +23,7 @@ statements! {
     CREDENTIALS = "accounts/credentials";
     COUNT_FAILURE = "accounts/count_failure";
     FORGET_FAILURES = "accounts/forget_failures";
+    REHASH = "accounts/rehash";
     SEARCH = "accounts/search";
     DISABLE = "accounts/disable";
     ENABLE = "accounts/enable";
@@ -65,6 +66,10 @@ impl Accounts for Postgres {
 
     async fn record_login_success(&self, user: UserId) -> Result<(), StoreError> {
         self.rows(FORGET_FAILURES, &[&user.0]).await.map(drop)
+    }
+
+    async fn set_password_hash(&self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError> {
+        Ok(self.row(REHASH, &[&user.0, &old, &new]).await?.is_some())
     }
 
     async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {

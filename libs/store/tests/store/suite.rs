@@ -40,6 +40,7 @@ macro_rules! contract_tests {
                 failures_lock_at_the_threshold
                 failures_at_once_are_all_counted
                 a_success_forgets_the_failures
+                a_password_hash_is_replaced_while_it_is_the_old_one
                 search_takes_every_character_as_it_is
                 search_is_paged_by_id
                 disabling_ends_every_sign_in

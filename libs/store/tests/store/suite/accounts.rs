@@ -103,6 +103,31 @@ pub(crate) async fn a_success_forgets_the_failures(store: Subject) {
     assert_eq!((shown.locked_until, locked.is_some()), (locked, true));
 }
 
+pub(crate) async fn a_password_hash_is_replaced_while_it_is_the_old_one(store: Subject) {
+    let (alex, sam) = (person(&*store, "alex").await, person(&*store, "sam").await);
+    let hash = async |handle: &str| {
+        store.credentials(handle).await.expect("an answer").expect("credentials").password_hash
+    };
+    let old = hash("alex").await;
+    assert!(store.set_password_hash(alex.id, &old, "$fresh").await.expect("an answer"));
+    assert_eq!((hash("alex").await.as_str(), hash("sam").await.as_str()), ("$fresh", "$argon2id$of-sam"));
+    // One who read the hash before comes too late, as does a repeat of the call.
+    assert!(!store.set_password_hash(alex.id, &old, "$late").await.expect("an answer"));
+    assert_eq!(hash("alex").await, "$fresh");
+    assert!(!store.set_password_hash(UserId::new(), &old, "$nobody's").await.expect("an answer"));
+
+    let old = hash("sam").await;
+    let tries = join_all((0..8).map(|number| {
+        let (store, old) = (store.shared(), old.clone());
+        tokio::spawn(async move { store.set_password_hash(sam.id, &old, &format!("$of-{number}")).await })
+    }));
+    let done: Vec<bool> =
+        tries.await.into_iter().map(|tried| tried.expect("no panic").expect("an answer")).collect();
+    assert_eq!(done.iter().filter(|done| **done).count(), 1, "{done:?}");
+    let winner = done.iter().position(|done| *done).expect("one");
+    assert_eq!(hash("sam").await, format!("$of-{winner}"));
+}
+
 pub(crate) async fn search_takes_every_character_as_it_is(store: Subject) {
     for handle in ["robin", "rob_n", "robert"] {
         person(&*store, handle).await;
