@@ -1,11 +1,13 @@
 //! The REST routes of the role api.
 
 mod account;
+mod agents;
 mod call;
 mod devices;
 mod error;
 mod messages;
 mod rooms;
+mod runs;
 mod shapes;
 
 use std::fmt;
@@ -16,10 +18,14 @@ use parking_lot::RwLock;
 use reqwest::Url;
 use tokio::sync::Mutex;
 
+pub use agents::NewAgent;
 pub use error::ApiError;
 pub use messages::{NewMessage, Range};
 pub use rooms::NewRoom;
-pub use shapes::{EventPage, Member, MemberId, NewDevice, Page, Room, Sent, SignedIn, Ticket};
+pub use shapes::{
+    Agent, AgentToken, EventPage, MadeAgent, Member, MemberId, NewDevice, Page, Room, Run, Sent, SignedIn,
+    Ticket,
+};
 
 /// The REST side of a node, in the name of at most one person or agent.
 ///

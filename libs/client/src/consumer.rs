@@ -46,6 +46,7 @@ mod happening;
 mod held;
 mod receipts;
 mod run;
+mod serve;
 mod settings;
 
 use std::sync::Arc;
@@ -62,6 +63,7 @@ pub use happening::{Choice, Happening, Question, Received, RunRequested, ToolRes
 use held::Held;
 pub use receipts::Receipt;
 pub use run::{NewToolCall, RunError, RunHandle, ToolError};
+pub use serve::{Work, serve};
 pub use settings::ConsumerSettings;
 
 /// What an application and its runs ask of the driver.
@@ -83,7 +85,8 @@ struct Desk {
 pub struct Consumer {
     session: Arc<Session>,
     desk: Arc<Desk>,
-    stop: DropGuard,
+    stop: CancellationToken,
+    _dropped: DropGuard,
 }
 
 /// What happens, in order.
@@ -115,7 +118,8 @@ impl Consumer {
         let stop = CancellationToken::new();
         let ends = Ends { desk: Arc::clone(&desk), asks: asked, out, stop: stop.clone() };
         tokio::spawn(Driver::new(settings, Arc::clone(&session), updates, ends).run());
-        (Self { session, desk, stop: stop.drop_guard() }, Happenings(received))
+        let _dropped = stop.clone().drop_guard();
+        (Self { session, desk, stop, _dropped }, Happenings(received))
     }
 
     /// Starts a run, and waits for its turn, over as many connections as it takes.
@@ -164,9 +168,9 @@ impl Consumer {
     }
 
     /// Closes the connection. Runs that are not finished are lost; they are requested again.
-    pub async fn stop(self) {
-        let Self { session, desk: _, stop } = self;
-        drop(stop);
-        session.stop().await;
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.session.stop().await;
+        self.stopped().await;
     }
 }

@@ -3,10 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use domain::{AgentId, AuthSessionId, DeviceId, DeviceKind, MemberRole, RoomId, RoomKind, User, UserId};
+use domain::{
+    AgentId, AuthSessionId, DeviceId, DeviceKind, MemberRole, RoomId, RoomKind, RunId, RunStatus, User,
+    UserId,
+};
 use jiff::Timestamp;
 use protocol::frame::Event;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What a sign-in answers.
 #[derive(Clone, Deserialize)]
@@ -132,6 +136,72 @@ pub struct Sent {
     pub event: Event,
     /// False when the nonce was known and nothing new was written.
     pub is_new: bool,
+}
+
+/// An agent as everybody sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Agent {
+    /// Which.
+    pub id: AgentId,
+    /// The unique name that mentions use.
+    pub handle: String,
+    /// The name that people read.
+    pub display_name: String,
+}
+
+/// An agent that was made.
+#[derive(Clone, Deserialize)]
+pub struct MadeAgent {
+    /// The agent.
+    #[serde(flatten)]
+    pub agent: Agent,
+    /// Signs it in; told once.
+    #[serde(default)]
+    pub token: Option<String>,
+}
+
+impl fmt::Debug for MadeAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MadeAgent").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+/// A token of an agent.
+#[derive(Clone, Deserialize)]
+pub struct AgentToken {
+    /// Signs it in; told once.
+    pub token: String,
+}
+
+impl fmt::Debug for AgentToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentToken").finish_non_exhaustive()
+    }
+}
+
+/// A run with its document.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Run {
+    /// Which.
+    pub id: RunId,
+    /// Where.
+    pub room_id: RoomId,
+    /// Who works.
+    pub agent_id: AgentId,
+    /// What was asked.
+    #[serde(default)]
+    pub input: Value,
+    /// How it stands.
+    pub status: RunStatus,
+    /// What went wrong, for people.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// The number of the execution.
+    pub epoch: u64,
+    /// The version of the document.
+    pub version: u64,
+    /// The document.
+    pub doc: Value,
 }
 
 /// The answer to a message.

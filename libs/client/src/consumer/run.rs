@@ -129,7 +129,16 @@ impl RunHandle {
     ///
     /// No such item, or the document would be too large; or the run is over, lost, or takes no more.
     pub fn append_text(&self, item_id: &str, text: &str) -> Result<(), RunError> {
-        let path = self.member(item_id, "text")?;
+        self.append(item_id, "text", text)
+    }
+
+    /// Puts text behind a member of an item that is text.
+    ///
+    /// # Errors
+    ///
+    /// As [`append_text`](Self::append_text).
+    pub fn append(&self, item_id: &str, member: &str, text: &str) -> Result<(), RunError> {
+        let path = self.member(item_id, member)?;
         self.patch(&[Op::Append { path, value: text.to_owned() }])
     }
 
@@ -139,7 +148,7 @@ impl RunHandle {
     ///
     /// No such item, or a value that may not be there; or the run is over, lost, or takes no more.
     pub fn set(&self, item_id: &str, member: &str, value: Value) -> Result<(), RunError> {
-        let path = self.member(item_id, &member.replace('~', "~0").replace('/', "~1"))?;
+        let path = self.member(item_id, member)?;
         self.patch(&[Op::Add { path, value }])
     }
 
@@ -148,6 +157,7 @@ impl RunHandle {
         let items = state.doc.value()["items"].as_array();
         let index = items.and_then(|items| items.iter().position(|item| item["id"] == item_id));
         let index = index.ok_or_else(|| Invalid::new("item_id", item_id, "the id of an item"))?;
+        let member = member.replace('~', "~0").replace('/', "~1");
         Ok(pointer(&format!("/items/{index}/{member}"))?)
     }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
-use client::api::{MemberId, NewDevice, NewMessage, NewRoom, Range};
+use client::api::{MemberId, NewAgent, NewDevice, NewMessage, NewRoom, Range};
 use client::{Api, ApiError};
-use domain::{DeviceKind, ErrorKind, EventId, RoomId, UserId};
+use domain::{AgentId, DeviceKind, ErrorKind, EventId, RoomId, RunId, RunStatus, ToolCallId, UserId};
 use parking_lot::Mutex;
+use protocol::frame::{RawJson, ToolOutcome};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
@@ -192,4 +193,53 @@ async fn failures_say_what_they_are() {
     let gone = api.at(&gone).unwrap().me().await.unwrap_err();
     assert!(gone.kind() == ErrorKind::Unavailable && gone.to_string().contains("refused"), "{gone}");
     assert!(Api::new("localhost").is_err() && Api::new("ws://localhost").is_err());
+}
+
+#[tokio::test]
+async fn agents_and_runs_are_asked_for_as_the_contract_says() {
+    let agent = format!(r#""id":"{ID}","handle":"helper","display_name":"Helper""#);
+    let room = format!(
+        r#"{{"id":"{ID}","kind":"group","name":"Lunch","head":1,"floor":0,"last_read":0,"muted":false}}"#
+    );
+    let run = format!(
+        r#"{{"id":"{ID}","room_id":"{ID}","agent_id":"{ID}","input":"hi","status":"waiting","epoch":2,"version":9,"doc":{{"items":[]}}}}"#
+    );
+    let (api, asked) = serve(move |target, _, _| {
+        let path = target.split(' ').nth(1).unwrap();
+        let body = match path.split('/').nth(2).unwrap() {
+            "rooms" if path.ends_with("members") => room.clone(),
+            "rooms" | "runs" => run.clone(),
+            "tool-calls" => "{}".to_owned(),
+            _ if path.ends_with("token") => r#"{"token":"secret"}"#.to_owned(),
+            _ => format!(r#"{{{agent},"token":"secret"}}"#),
+        };
+        (200, body)
+    })
+    .await;
+    let (agent, room, id) =
+        (AgentId(ID.parse().unwrap()), RoomId(ID.parse().unwrap()), RunId(ID.parse().unwrap()));
+    let expect = |method: &str, path: &str, body: &str| {
+        assert_eq!(asked.last(), (format!("{method} {path}"), body.to_owned()));
+    };
+    let made = api.create_agent(&NewAgent::new("helper"), None).await.unwrap();
+    assert_eq!((made.agent.id, made.token.as_deref()), (agent, Some("secret")));
+    assert!(!format!("{made:?}").contains("secret"));
+    expect("POST", "/v1/agents", r#"{"handle":"helper"}"#);
+    assert_eq!(api.own_agent().await.unwrap().handle, "helper");
+    expect("GET", "/v1/agents/me", "");
+    assert_eq!(api.rotate_agent_token(agent).await.unwrap().token, "secret");
+    expect("POST", &format!("/v1/agents/{ID}/token"), "");
+    api.add_agent(room, agent).await.unwrap();
+    expect("POST", &format!("/v1/rooms/{ID}/members"), &format!(r#"{{"agent_id":"{ID}"}}"#));
+    let asked_for = api.request_run(room, agent, &"hi".into(), Some("n1")).await.unwrap();
+    assert_eq!((asked_for.status, asked_for.epoch, asked_for.version), (RunStatus::Waiting, 2, 9));
+    let body = format!(r#"{{"agent_id":"{ID}","input":"hi","nonce":"n1"}}"#);
+    expect("POST", &format!("/v1/rooms/{ID}/runs"), &body);
+    assert_eq!(api.run(id).await.unwrap(), asked_for);
+    expect("GET", &format!("/v1/runs/{ID}"), "");
+    api.cancel_run(id).await.unwrap();
+    expect("POST", &format!("/v1/runs/{ID}/cancel"), "");
+    let outcome = ToolOutcome::Result(RawJson::new("[1]").unwrap());
+    api.answer_tool(ToolCallId(ID.parse().unwrap()), &outcome).await.unwrap();
+    expect("POST", &format!("/v1/tool-calls/{ID}/result"), r#"{"result":[1]}"#);
 }

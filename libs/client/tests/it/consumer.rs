@@ -2,6 +2,7 @@
 
 mod losses;
 mod runs;
+mod serve;
 mod tools;
 
 use std::time::Duration;
