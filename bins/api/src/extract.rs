@@ -11,7 +11,7 @@ pub mod json;
 pub mod path;
 pub mod query;
 
-pub use caller::{Admin, Caller};
+pub use caller::{Admin, Agent, Caller, Person};
 pub use headers::{IdempotencyKey, TraceParent};
 pub use json::{Json, Object, OptionalJson};
 pub use path::Path;

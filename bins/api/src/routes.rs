@@ -14,6 +14,7 @@ use crate::problem::Problem;
 use crate::state::Api;
 
 pub mod admin;
+pub mod agents;
 pub mod auth;
 pub mod devices;
 pub mod events;
@@ -56,6 +57,10 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(users::get))
         .routes(routes!(devices::list, devices::create))
         .routes(routes!(devices::delete))
+        .routes(routes!(agents::list, agents::create))
+        .routes(routes!(agents::me))
+        .routes(routes!(agents::get, agents::settings, agents::revoke))
+        .routes(routes!(agents::rotate_token))
         .routes(routes!(rooms::list, rooms::create))
         .routes(routes!(rooms::get))
         .routes(routes!(rooms::settings))

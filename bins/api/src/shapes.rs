@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{Device, Event, Principal, User};
+use domain::{Agent, Device, Event, Principal, User};
 use jiff::Timestamp;
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
@@ -37,6 +37,42 @@ impl From<User> for UserShape {
     fn from(user: User) -> Self {
         let User { id, handle, display_name, role } = user;
         Self { id: id.0, handle, display_name, role: role.as_str() }
+    }
+}
+
+/// An agent.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Agent)]
+pub struct AgentShape {
+    /// Which.
+    pub id: Uuid,
+    /// The unique name that mentions use.
+    pub handle: String,
+    /// The name that people read.
+    pub display_name: String,
+    /// Who made it, and may change and revoke it.
+    pub owner_id: Uuid,
+    /// Runs it is given at one time.
+    pub max_runs: u32,
+    /// It was revoked: it signs in no more.
+    pub revoked: bool,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+impl From<Agent> for AgentShape {
+    fn from(agent: Agent) -> Self {
+        let Agent { id, owner, handle, display_name, max_runs, revoked, created_at } = agent;
+        Self {
+            id: id.0,
+            handle,
+            display_name,
+            owner_id: owner.0,
+            max_runs,
+            revoked,
+            created_at: time(created_at),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who somebody is, and what proves it.
 //!
-//! Passwords (argon2id), signing keys and the access tokens made with them, refresh tokens and tickets
+//! Passwords (argon2id), signing keys and the access tokens made with them, refresh tokens, tickets and tokens of agents
 //! (random, stored as hashes), the rate limit of the sign-in routes, the address of a client behind
 //! proxies, and the sign-ins that have ended. [`Identity`] puts them together into what the faces
 //! call: register, login, refresh, logout, authenticate, issue and redeem a ticket.
@@ -10,6 +10,7 @@
 //! events: they are given back to the caller.
 
 pub mod addresses;
+pub mod agents;
 pub mod error;
 pub mod keys;
 pub mod limits;
@@ -21,13 +22,14 @@ pub mod settings;
 pub mod tokens;
 
 pub use addresses::{ClientKey, TrustedProxies};
+pub use agents::NewAgentToken;
 pub use error::AuthError;
 pub use keys::{Jwks, Keys};
 pub use limits::Limiter;
 pub use password::Passwords;
 pub use revocations::{Revocations, Standing};
 pub use service::{
-    Device, Identity, IssuedTicket, Login, NewPerson, Refreshed, Registration, SignedIn, create_user,
+    Device, Identity, IssuedTicket, Login, NewPerson, Refreshed, Registration, SignIn, SignedIn, create_user,
 };
 pub use settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
 pub use tokens::{Access, Tokens};

@@ -1,4 +1,4 @@
-//! Random secrets that clients hold and we keep only as hashes: refresh tokens and tickets.
+//! Random secrets that clients hold and we keep only as hashes: refresh tokens, tickets and tokens of agents.
 //!
 //! They carry as many random bits as they have, so a plain SHA-256 is enough: there is nothing to guess.
 
@@ -27,6 +27,15 @@ impl Secret {
         let mut bytes = [0_u8; 32];
         fill(&mut bytes)?;
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// A token of an agent: like a refresh token, behind [`crate::agents::PREFIX`].
+    ///
+    /// # Errors
+    ///
+    /// When the operating system gives no randomness.
+    pub fn agent_token() -> Result<Self, AuthError> {
+        Ok(Self(format!("{}{}", crate::agents::PREFIX, Self::refresh_token()?.0)))
     }
 
     /// A ticket: 128 bits of the operating system's randomness, 32 hex digits.

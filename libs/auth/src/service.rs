@@ -9,26 +9,30 @@
 //!                          |------> refresh token  (rotates at each use; the same twice ends the sign-in)
 //!                          '------> ticket         (30 s, one use, on any node)
 //! ```
+//!
+//! Agents have one token each, and no sign-in beside it ([`crate::agents`]).
 
 use std::sync::Arc;
 
-use domain::{AuthSessionId, DeviceId, DeviceKind, Role, User, UserId, text};
+use domain::{AuthSessionId, DeviceId, DeviceKind, Principal, Role, User, UserId, text};
 use jiff::Timestamp;
 use prometheus::{IntCounter, Registry};
 use store::accounts::NewUser;
+use store::agents::TokenStanding;
 use store::devices::NewDevice;
 use store::sessions::{EndedSession, NewSession, Rotation};
 use store::tickets::TicketClaims;
 use store::{Refusal, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents;
 use crate::error::AuthError;
 use crate::keys::{Jwks, Keys};
 use crate::password::{self, Passwords};
 use crate::revocations::{Revocations, Standing};
 use crate::secret::{self, Secret};
 use crate::settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
-use crate::tokens::{Access, Tokens};
+use crate::tokens::Tokens;
 
 /// The longest pause before the store is asked again which sign-ins have ended, when it could not be asked.
 const RETRY: std::time::Duration = std::time::Duration::from_secs(1);
@@ -88,6 +92,15 @@ pub struct SignedIn {
     pub refresh_token: Secret,
     /// How long the access token is good.
     pub expires_in: std::time::Duration,
+}
+
+/// Who a bearer token signs in, and by what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignIn {
+    /// Who.
+    pub principal: Principal,
+    /// What this ends with: the sign-in of a person, of an agent its token.
+    pub session: AuthSessionId,
 }
 
 /// What came of a refresh token.
@@ -262,26 +275,48 @@ impl Identity {
         Ok(ended)
     }
 
-    /// Who holds this access token. Asks the store only when this node can't know whether the sign-in
-    /// still lives.
+    /// Who holds this bearer token: a person's access token, or an agent's own. For a person the store is asked only when
+    /// this node can't know whether the sign-in still lives, for an agent each time.
     ///
     /// # Errors
     ///
-    /// `TokenExpired`, `SessionRevoked`, `Unauthenticated`.
-    pub async fn authenticate(&self, access_token: &str) -> Result<Access, AuthError> {
-        let access = self.tokens.verify(access_token, Timestamp::now()).await?;
+    /// `TokenExpired`, `SessionRevoked` (also of an agent that was revoked), `Unauthenticated` (also for a token that was
+    /// rotated).
+    pub async fn authenticate(&self, bearer: &str) -> Result<SignIn, AuthError> {
+        if agents::is_one(bearer) {
+            return self.authenticate_agent(bearer).await;
+        }
+        let access = self.tokens.verify(bearer, Timestamp::now()).await?;
         self.refuse_if_ended(access.session).await?;
-        Ok(access)
+        Ok(SignIn { principal: access.user.into(), session: access.session })
     }
 
-    /// Makes a ticket from a sign-in.
+    async fn authenticate_agent(&self, token: &str) -> Result<SignIn, AuthError> {
+        const UNKNOWN: AuthError = AuthError::Unauthenticated("nobody has this agent token");
+        if !agents::is_plausible(token) {
+            return Err(UNKNOWN);
+        }
+        match self.store.agent_by_token(&secret::hash(token)).await? {
+            TokenStanding::Good(signed_in) => {
+                Ok(SignIn { principal: signed_in.agent.id.into(), session: signed_in.token })
+            }
+            TokenStanding::Ended(_) => Err(AuthError::SessionRevoked),
+            TokenStanding::Unknown => Err(UNKNOWN),
+        }
+    }
+
+    /// Makes a ticket from a person's sign-in.
     ///
     /// # Errors
     ///
     /// `SessionRevoked` when the sign-in was ended.
-    pub async fn issue_ticket(&self, access: &Access) -> Result<IssuedTicket, AuthError> {
+    pub async fn issue_ticket(
+        &self,
+        user: UserId,
+        session: AuthSessionId,
+    ) -> Result<IssuedTicket, AuthError> {
         let ticket = Secret::ticket()?;
-        let claims = TicketClaims { user: access.user, session: access.session };
+        let claims = TicketClaims { user, session };
         let issued = self.store.issue_ticket(&ticket.hash(), claims, self.tickets.ttl).await;
         match issued {
             Ok(expires_at) => {
@@ -289,7 +324,7 @@ impl Identity {
                 Ok(IssuedTicket { ticket, expires_at })
             }
             Err(StoreError::Refused(Refusal::Forbidden)) => {
-                self.revocations.insert(access.session);
+                self.revocations.insert(session);
                 Err(AuthError::SessionRevoked)
             }
             Err(error) => Err(error.into()),

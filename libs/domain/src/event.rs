@@ -37,9 +37,9 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A message: `{body, nonce, reply_to, mentions}`.
+    /// A message: `{body, nonce, reply_to, mentions}`, and `agents` when agents are mentioned.
     MessageCreated = "message.created",
-    /// A message has a new body: `{event_id, body, mentions}`.
+    /// A message has a new body: `{event_id, body, mentions}`, and `agents` when agents are mentioned.
     MessageEdited = "message.edited",
     /// A message is gone: `{event_id}`.
     MessageDeleted = "message.deleted",
@@ -57,9 +57,9 @@ kinds! {
     RunCreated = "run.created",
     /// A run came to its end: `{run_id, agent_id, status}`.
     RunFinished = "run.finished",
-    /// To a person: `{room_id, kind, name, head}`; delivery of the room begins after `head`.
+    /// To a person or an agent: `{room_id, kind, name, head}`; delivery of the room begins after `head`.
     RoomAdded = "room.added",
-    /// To a person: `{room_id, seq}`; delivery of the room ends before its event `seq`, which is `member.left`.
+    /// To a person or an agent: `{room_id, seq}`; delivery of the room ends before its event `seq`, which is `member.left`.
     RoomRemoved = "room.removed",
     /// To a person: `{room_id, seq}`, read on some device.
     ReadMoved = "read.moved",

@@ -152,6 +152,7 @@ impl Node {
             announcer,
             combiner,
             settings.messages.clone(),
+            settings.agents.clone(),
             settings.sync.typing_min_interval,
         );
         let node = Self {

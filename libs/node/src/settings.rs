@@ -34,6 +34,8 @@ pub struct Settings {
     pub relay: realtime::RelaySettings,
     /// What clients keep in step.
     pub sync: realtime::SyncSettings,
+    /// Agents.
+    pub agents: operations::AgentsSettings,
     /// Messages.
     pub messages: operations::MessageSettings,
     /// The write path.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{DeviceId, Event, RoomId, UserId};
+use domain::{AuthSessionId, DeviceId, Event, RoomId, UserId};
 use protocol::notify::Kind;
 use realtime::{Announce, Hub, Path};
 use store::sessions::EndedSession;
@@ -38,9 +38,14 @@ impl Announcer {
 
     /// A sign-in that was ended: its connections close everywhere.
     pub fn session_ended(&self, ended: &EndedSession) {
-        self.hub.revoke(ended.session.0);
-        self.others.announce(Kind::SessionRevoked, ended.session.0.into(), None);
+        self.sign_in_ended(ended.session);
         self.events(ended.event.clone());
+    }
+
+    /// A sign-in, or a token of an agent, is good for nothing any more: what came by it closes everywhere.
+    pub fn sign_in_ended(&self, session: AuthSessionId) {
+        self.hub.revoke(session.0);
+        self.others.announce(Kind::SessionRevoked, session.0.into(), None);
     }
 
     /// A device's slot stands at `epoch`: whoever holds a lower one loses it.

@@ -8,6 +8,7 @@
 //!
 //! What never lives here: HTTP, frames of clients, SQL, and rules that need no I/O (those are `domain`).
 
+pub mod agents;
 pub mod announcer;
 pub mod combiner;
 pub mod error;
@@ -22,12 +23,13 @@ use std::sync::Arc;
 
 use store::Store;
 
+pub use agents::CreateAgent;
 pub use announcer::Announcer;
 pub use combiner::Combiner;
 pub use error::Error;
 pub use messages::SendMessage;
 pub use metrics::OperationsMetrics;
-pub use settings::{AppendSettings, MessageSettings};
+pub use settings::{AgentsSettings, AppendSettings, MessageSettings};
 
 use crate::typing::TypingLimit;
 
@@ -39,6 +41,7 @@ pub struct Operations {
     combiner: Combiner,
     typing: Arc<TypingLimit>,
     messages: MessageSettings,
+    agents: AgentsSettings,
 }
 
 impl Operations {
@@ -49,9 +52,11 @@ impl Operations {
         announcer: Announcer,
         combiner: Combiner,
         messages: MessageSettings,
+        agents: AgentsSettings,
         typing_min_interval: std::time::Duration,
     ) -> Self {
-        Self { store, announcer, combiner, typing: Arc::new(TypingLimit::new(typing_min_interval)), messages }
+        let typing = Arc::new(TypingLimit::new(typing_min_interval));
+        Self { store, announcer, combiner, typing, messages, agents }
     }
 
     /// The store, for reads.

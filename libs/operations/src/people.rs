@@ -1,6 +1,7 @@
 //! Devices and accounts: what has to be announced beside being written.
 
 use domain::{DeviceId, UserId};
+use store::sessions::EndedSession;
 
 use crate::Operations;
 use crate::error::Error;
@@ -17,15 +18,18 @@ impl Operations {
         Ok(())
     }
 
-    /// Disables or enables a person. Disabling ends every sign-in, and with it every connection on
-    /// whatever node.
+    /// Announces what ended when a person was disabled: their sign-ins, and the tokens of their agents. Every connection
+    /// that came by one of them closes, on whatever node.
     ///
     /// # Errors
     ///
-    /// `NotFound` when there is no such person.
-    pub async fn set_user_disabled(&self, user: UserId, disabled: bool) -> Result<(), Error> {
-        for ended in self.store.set_user_disabled(user, disabled).await? {
-            self.announcer.session_ended(&ended);
+    /// Those of the store; the sign-ins are announced all the same.
+    pub async fn person_disabled(&self, user: UserId, ended: &[EndedSession]) -> Result<(), Error> {
+        for session in ended {
+            self.announcer.session_ended(session);
+        }
+        for token in self.store.agent_tokens_of(user).await? {
+            self.announcer.sign_in_ended(token);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use domain::{Invalid, Principal, RoomId, RoomKind, UserId, text};
 use store::Refusal;
 use store::rooms::{NewRoom, RoomCreated, RoomSettings};
+use uuid::Uuid;
 
 use crate::Operations;
 use crate::error::Error;
@@ -41,6 +42,19 @@ impl Operations {
         let mut created = self.store.create_room(&room).await?;
         self.announcer.events(std::mem::take(&mut created.events));
         Ok(created)
+    }
+
+    /// Which of these ids are of people and which of agents, in their order. An id that nobody has counts as a person's,
+    /// whom the call that it is for does not find.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` for too many at once.
+    pub async fn principals(&self, ids: &[Uuid]) -> Result<Vec<Principal>, Error> {
+        check_members(ids.len())?;
+        let known = self.store.principals(ids).await?;
+        let of = |id: &Uuid| known.iter().find(|principal| principal.id() == *id).copied();
+        Ok(ids.iter().map(|id| of(id).unwrap_or(Principal::User(UserId(*id)))).collect())
     }
 
     /// Adds members to a group.

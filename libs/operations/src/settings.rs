@@ -1,4 +1,4 @@
-//! Settings of messages and of the write path.
+//! Settings of messages, of agents and of the write path.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,20 @@ pub struct MessageSettings {
 impl Default for MessageSettings {
     fn default() -> Self {
         Self { max_body_bytes: 16 * 1024 }
+    }
+}
+
+/// Section `agents`.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentsSettings {
+    /// Runs that an agent is given at one time, unless its owner says otherwise.
+    pub max_runs: u32,
+}
+
+impl Default for AgentsSettings {
+    fn default() -> Self {
+        Self { max_runs: 4 }
     }
 }
 

@@ -27,7 +27,8 @@ pub async fn observe(State(api): State<Api>, request: Request, next: Next) -> Re
         id = id.to_str().unwrap_or_default(),
         %method,
         route,
-        user = tracing::field::Empty
+        user = tracing::field::Empty,
+        agent = tracing::field::Empty
     );
     let mut response = next.run(request).instrument(span.clone()).await;
     let (status, elapsed) = (response.status(), began.elapsed());

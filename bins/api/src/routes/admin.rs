@@ -48,7 +48,7 @@ pub async fn cluster(State(api): State<Api>, _admin: Admin) -> Result<Json<Clust
     Ok(Json(ClusterShape { node: api.node().0, log_epoch: log_epoch.0, nodes }))
 }
 
-/// Disables an account: all its sign-ins end, and with them its connections on every node.
+/// Disables an account: all its sign-ins end, and with them its connections and those of its agents on every node.
 #[utoipa::path(
     post,
     path = "/v1/admin/users/{id}/disable",
@@ -68,9 +68,7 @@ pub async fn disable(
     }
     let ended = api.identity().set_disabled(path.id, true).await?;
     tracing::info!(user = %path.id, by = %admin.user.id, sign_ins = ended.len(), "an account was disabled");
-    for session in &ended {
-        api.operations().announcer().session_ended(session);
-    }
+    api.operations().person_disabled(path.id, &ended).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::extract::{Caller, Json, Object, OptionalJson};
+use crate::extract::{Json, Object, OptionalJson, Person};
 use crate::problem::Problem;
 use crate::shapes::UserShape;
 use crate::state::Api;
@@ -179,11 +179,11 @@ pub async fn refresh(
 )]
 pub async fn logout(
     State(api): State<Api>,
-    caller: Option<Caller>,
+    person: Option<Person>,
     OptionalJson(body): OptionalJson<LogoutBody>,
 ) -> Result<StatusCode, Problem> {
-    let (user, session) = match (caller, body.and_then(|body| body.refresh_token)) {
-        (Some(caller), _) => (caller.user(), caller.session()),
+    let (user, session) = match (person, body.and_then(|body| body.refresh_token)) {
+        (Some(person), _) => (person.user(), person.session()),
         // Whoever holds the refresh token may end what it belongs to, also when the access token is past its time.
         (None, Some(refresh_token)) => {
             let renewed = renew(&api, &refresh_token).await?;

@@ -9,7 +9,7 @@ use store::devices::NewDevice;
 use utoipa::IntoParams;
 
 use crate::extract::cursor::{self, MAX_LIMIT, Page};
-use crate::extract::{Caller, IdempotencyKey, Json, Path, Query};
+use crate::extract::{IdempotencyKey, Json, Path, Person, Query};
 use crate::problem::Problem;
 use crate::routes::auth::DeviceBody;
 use crate::shapes::DeviceShape;
@@ -52,13 +52,13 @@ pub struct DevicePath {
 )]
 pub async fn create(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     IdempotencyKey(key): IdempotencyKey,
     Json(body): Json<DeviceBody>,
 ) -> Result<(StatusCode, Answer<DeviceShape>), Problem> {
     text::name("name", &body.name)?;
     let device = NewDevice { id: DeviceId::new(), kind: body.kind, name: body.name };
-    let created = api.store().create_device(caller.user(), &device, key.as_ref()).await?;
+    let created = api.store().create_device(person.user(), &device, key.as_ref()).await?;
     let status = if created.id == device.id { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Answer(created.into())))
 }
@@ -74,12 +74,12 @@ pub async fn create(
 )]
 pub async fn list(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Query(query): Query<PageQuery>,
 ) -> Result<Answer<Page<DeviceShape>>, Problem> {
     let limit = cursor::limit(query.limit, MAX_LIMIT)?;
     let after = cursor::decode_id(query.cursor.as_deref())?;
-    let devices = api.store().devices(caller.user(), after, limit + 1).await?;
+    let devices = api.store().devices(person.user(), after, limit + 1).await?;
     Ok(Answer(Page::of(devices, limit, |device| device.id.0, DeviceShape::from)))
 }
 
@@ -94,9 +94,9 @@ pub async fn list(
 )]
 pub async fn delete(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Path(path): Path<DevicePath>,
 ) -> Result<StatusCode, Problem> {
-    api.operations().delete_device(caller.user(), path.id).await?;
+    api.operations().delete_device(person.user(), path.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -73,7 +73,7 @@ pub async fn list(
     Query(query): Query<EventsQuery>,
 ) -> Result<Json<EventPageShape>, Problem> {
     let (range, limit) = (query.range()?, cursor::limit(query.limit, MAX_EVENTS)?);
-    let page = api.store().page(caller.user().into(), path.id.into(), clamp(range), limit).await?;
+    let page = api.store().page(caller.principal(), path.id.into(), clamp(range), limit).await?;
     let page = page.ok_or_else(|| Problem::not_found("room"))?;
     let next = next(range, &page).map(cursor::encode_range);
     let items = page.events.into_iter().map(EventShape::from).collect();

@@ -3,32 +3,38 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::{Principal, RoomId, UserId};
+use domain::{AgentId, Principal, RoomId, UserId};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
-use crate::extract::{Caller, Json, OptionalJson, Path, Query};
+use crate::extract::{Json, OptionalJson, Path, Person, Query};
 use crate::problem::Problem;
 use crate::routes::rooms::{RoomPath, view};
 use crate::shapes::RoomShape;
 use crate::state::Api;
 
-/// People: one by `user_id`, or several by `members`.
+/// People and agents: one by `user_id` or `agent_id`, or several by `members`.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PeopleBody {
+pub struct MembersBody {
     /// One person.
-    #[schema(value_type = Option<uuid::Uuid>)]
+    #[schema(value_type = Option<Uuid>)]
     user_id: Option<UserId>,
-    /// Several.
+    /// One agent.
+    #[schema(value_type = Option<Uuid>)]
+    agent_id: Option<AgentId>,
+    /// Several, whatever they are.
     #[serde(default)]
-    #[schema(value_type = Vec<uuid::Uuid>)]
-    members: Vec<UserId>,
+    members: Vec<Uuid>,
 }
 
-impl PeopleBody {
-    fn people(self) -> Vec<Principal> {
-        self.members.into_iter().chain(self.user_id).map(Principal::User).collect()
+impl MembersBody {
+    async fn principals(self, api: &Api) -> Result<Vec<Principal>, Problem> {
+        let mut members = api.operations().principals(&self.members).await?;
+        members.extend(self.user_id.map(Principal::User));
+        members.extend(self.agent_id.map(Principal::Agent));
+        Ok(members)
     }
 }
 
@@ -37,9 +43,12 @@ impl PeopleBody {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RemoveQuery {
-    /// Who; the caller's own id to leave. It may stand in the body instead.
-    #[param(value_type = Option<uuid::Uuid>)]
+    /// Which person; the caller's own id to leave. It may stand in the body instead.
+    #[param(value_type = Option<Uuid>)]
     user_id: Option<UserId>,
+    /// Which agent.
+    #[param(value_type = Option<Uuid>)]
+    agent_id: Option<AgentId>,
 }
 
 /// Which member.
@@ -47,11 +56,10 @@ pub struct RemoveQuery {
 #[into_params(parameter_in = Path)]
 pub struct MemberPath {
     /// Of which room.
-    #[param(value_type = uuid::Uuid)]
+    #[param(value_type = Uuid)]
     id: RoomId,
-    /// Who.
-    #[param(value_type = uuid::Uuid)]
-    user_id: UserId,
+    /// Who, a person or an agent.
+    member_id: Uuid,
 }
 
 /// Adds members to a group. Who is in it already stays as they are.
@@ -61,7 +69,7 @@ pub struct MemberPath {
     operation_id = "addMembers",
     tag = "rooms",
     params(RoomPath),
-    request_body = PeopleBody,
+    request_body = MembersBody,
     responses(
         (status = 201, description = "Added: the room as it is now", body = RoomShape),
         (status = 200, description = "All were in it before", body = RoomShape)
@@ -69,14 +77,14 @@ pub struct MemberPath {
 )]
 pub async fn add(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Path(path): Path<RoomPath>,
-    Json(body): Json<PeopleBody>,
+    Json(body): Json<MembersBody>,
 ) -> Result<(StatusCode, Answer<RoomShape>), Problem> {
-    let users = body.people();
-    let before = view(&api, caller, path.id).await?.members.len();
-    api.operations().add_members(caller.user(), path.id, &users).await?;
-    let room = view(&api, caller, path.id).await?;
+    let members = body.principals(&api).await?;
+    let before = view(&api, person.user(), path.id).await?.members.len();
+    api.operations().add_members(person.user(), path.id, &members).await?;
+    let room = view(&api, person.user(), path.id).await?;
     let status = if room.members.len() > before { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Answer(room)))
 }
@@ -88,24 +96,25 @@ pub async fn add(
     operation_id = "removeMember",
     tag = "rooms",
     params(RoomPath, RemoveQuery),
-    request_body = Option<PeopleBody>,
+    request_body = Option<MembersBody>,
     responses((status = 204, description = "Not a member any more"))
 )]
 pub async fn remove(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Path(path): Path<RoomPath>,
     Query(query): Query<RemoveQuery>,
-    OptionalJson(body): OptionalJson<PeopleBody>,
+    OptionalJson(body): OptionalJson<MembersBody>,
 ) -> Result<StatusCode, Problem> {
-    let mut users = body.unwrap_or_default().people();
-    users.extend(query.user_id.map(Principal::User));
-    if users.is_empty() {
+    let mut members = body.unwrap_or_default().principals(&api).await?;
+    members.extend(query.user_id.map(Principal::User));
+    members.extend(query.agent_id.map(Principal::Agent));
+    if members.is_empty() {
         return Err(Problem::field("user_id", "is missing, in the query or the body"));
     }
     // One by one: each is safe to repeat, so a call that broke off half way is too.
-    for user in users {
-        api.operations().remove_member(caller.user(), path.id, user).await?;
+    for member in members {
+        api.operations().remove_member(person.user(), path.id, member).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }
@@ -113,7 +122,7 @@ pub async fn remove(
 /// Removes a member, or leaves.
 #[utoipa::path(
     delete,
-    path = "/v1/rooms/{id}/members/{user_id}",
+    path = "/v1/rooms/{id}/members/{member_id}",
     operation_id = "removeMemberByPath",
     tag = "rooms",
     params(MemberPath),
@@ -121,9 +130,11 @@ pub async fn remove(
 )]
 pub async fn remove_one(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Path(path): Path<MemberPath>,
 ) -> Result<StatusCode, Problem> {
-    api.operations().remove_member(caller.user(), path.id, path.user_id.into()).await?;
+    for member in api.operations().principals(&[path.member_id]).await? {
+        api.operations().remove_member(person.user(), path.id, member).await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }

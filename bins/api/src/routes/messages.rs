@@ -84,7 +84,7 @@ pub async fn send(
 ) -> Result<(StatusCode, Answer<WrittenShape>), Problem> {
     let message = SendMessage {
         room: path.id,
-        sender: caller.user().into(),
+        sender: caller.principal(),
         body: body.body,
         nonce: body.nonce.or(key),
         reply_to: body.reply_to,
@@ -111,8 +111,7 @@ pub async fn edit(
     Path(path): Path<MessagePath>,
     Json(body): Json<EditBody>,
 ) -> Result<Answer<WrittenShape>, Problem> {
-    let event =
-        api.operations().edit_message(caller.user().into(), path.id, path.event_id, &body.body).await?;
+    let event = api.operations().edit_message(caller.principal(), path.id, path.event_id, &body.body).await?;
     Ok(Answer(WrittenShape { event: event.into() }))
 }
 
@@ -130,6 +129,6 @@ pub async fn delete(
     caller: Caller,
     Path(path): Path<MessagePath>,
 ) -> Result<StatusCode, Problem> {
-    api.operations().delete_message(caller.user().into(), path.id, path.event_id).await?;
+    api.operations().delete_message(caller.principal(), path.id, path.event_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -28,7 +28,7 @@ pub struct ReactionPath {
 
 impl ReactionPath {
     fn of(self, caller: Caller) -> Reaction {
-        Reaction { room: self.id, message: self.event_id, actor: caller.user().into(), emoji: self.emoji }
+        Reaction { room: self.id, message: self.event_id, actor: caller.principal(), emoji: self.emoji }
     }
 }
 

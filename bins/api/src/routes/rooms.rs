@@ -3,14 +3,14 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::{Principal, RoomId, RoomKind, UserId};
+use domain::{Principal, RoomId, RoomKind};
 use serde::{Deserialize, Serialize};
 use store::rooms::{NewRoom, RoomSettings};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::extract::cursor::{self, MAX_LIMIT, Page};
-use crate::extract::{Caller, IdempotencyKey, Json, Path, Query};
+use crate::extract::{Caller, IdempotencyKey, Json, Path, Person, Query};
 use crate::problem::Problem;
 use crate::routes::devices::PageQuery;
 use crate::shapes::RoomShape;
@@ -35,10 +35,9 @@ pub struct NewRoomBody {
     /// The name of a group; a dm has none.
     #[schema(min_length = 1, max_length = 80)]
     name: Option<String>,
-    /// The other members; for a dm exactly one.
+    /// The other members, people and agents; for a dm exactly one person.
     #[serde(default)]
-    #[schema(value_type = Vec<Uuid>)]
-    members: Vec<UserId>,
+    members: Vec<Uuid>,
 }
 
 /// What was read.
@@ -85,21 +84,16 @@ pub struct SettingsBody {
 )]
 pub async fn create(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     IdempotencyKey(key): IdempotencyKey,
     Json(body): Json<NewRoomBody>,
 ) -> Result<(StatusCode, Answer<RoomShape>), Problem> {
-    let room = NewRoom {
-        id: RoomId::new(),
-        kind: body.kind,
-        name: body.name,
-        creator: caller.user(),
-        members: body.members.into_iter().map(Principal::User).collect(),
-        key,
-    };
+    let members = api.operations().principals(&body.members).await?;
+    let room =
+        NewRoom { id: RoomId::new(), kind: body.kind, name: body.name, creator: person.user(), members, key };
     let created = api.operations().create_room(room).await?;
     let status = if created.created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Answer(view(&api, caller, created.room).await?)))
+    Ok((status, Answer(view(&api, person.user(), created.room).await?)))
 }
 
 /// The caller's rooms.
@@ -118,7 +112,7 @@ pub async fn list(
 ) -> Result<Answer<Page<RoomShape>>, Problem> {
     let limit = cursor::limit(query.limit, MAX_LIMIT)?;
     let after = cursor::decode_id(query.cursor.as_deref())?;
-    let rooms = api.store().rooms(caller.user().into(), after, limit + 1).await?;
+    let rooms = api.store().rooms(caller.principal(), after, limit + 1).await?;
     Ok(Answer(Page::of(rooms, limit, |room| room.id.0, RoomShape::from)))
 }
 
@@ -136,7 +130,7 @@ pub async fn get(
     caller: Caller,
     Path(path): Path<RoomPath>,
 ) -> Result<Answer<RoomShape>, Problem> {
-    Ok(Answer(view(&api, caller, path.id).await?))
+    Ok(Answer(view(&api, caller.principal(), path.id).await?))
 }
 
 /// Changes the settings of a room.
@@ -151,13 +145,13 @@ pub async fn get(
 )]
 pub async fn settings(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Path(path): Path<RoomPath>,
     Json(body): Json<SettingsBody>,
 ) -> Result<Answer<RoomShape>, Problem> {
     let settings = RoomSettings { muted: body.muted, name: body.name };
-    api.operations().set_room_settings(caller.user(), path.id, &settings).await?;
-    Ok(Answer(view(&api, caller, path.id).await?))
+    api.operations().set_room_settings(person.user(), path.id, &settings).await?;
+    Ok(Answer(view(&api, person.user(), path.id).await?))
 }
 
 /// Moves what the caller has read forward, never back.
@@ -172,16 +166,20 @@ pub async fn settings(
 )]
 pub async fn read(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Path(path): Path<RoomPath>,
     Json(body): Json<ReadBody>,
 ) -> Result<Answer<ReadShape>, Problem> {
-    let seq = api.operations().set_read(caller.user(), path.id, body.seq).await?;
+    let seq = api.operations().set_read(person.user(), path.id, body.seq).await?;
     Ok(Answer(ReadShape { room_id: path.id.0, seq }))
 }
 
-/// A room as the caller sees it.
-pub(super) async fn view(api: &Api, caller: Caller, room: RoomId) -> Result<RoomShape, Problem> {
-    let room = api.store().room(caller.user().into(), room).await?;
+/// A room as one of its members sees it.
+pub(super) async fn view(
+    api: &Api,
+    reader: impl Into<Principal>,
+    room: RoomId,
+) -> Result<RoomShape, Problem> {
+    let room = api.store().room(reader.into(), room).await?;
     room.map(RoomShape::from).ok_or_else(|| Problem::not_found("room"))
 }

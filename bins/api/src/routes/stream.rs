@@ -8,7 +8,7 @@ use realtime::{Begin, ConnectionMeta, Opening, SessionError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::extract::{Caller, Query};
+use crate::extract::{Person, Query};
 use crate::problem::Problem;
 use crate::state::Api;
 use crate::stream::Cursors;
@@ -35,7 +35,7 @@ pub struct StreamQuery {
 )]
 pub async fn open(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
@@ -46,7 +46,7 @@ pub async fn open(
             Cursors::decode(text).map_err(|error| Problem::from(operations::Error::from(error)))?
         }
     };
-    let meta = ConnectionMeta { id: ConnectionId::new(), user: caller.user(), session: caller.session() };
+    let meta = ConnectionMeta { id: ConnectionId::new(), user: person.user(), session: person.session() };
     let opening = Opening {
         begin: query.device_id.map_or(Begin::Unslotted, Begin::Device),
         cursors: cursors.to_protocol(),

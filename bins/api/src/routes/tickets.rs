@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::extract::Caller;
+use crate::extract::Person;
 use crate::problem::Problem;
 use crate::shapes::time;
 use crate::state::Api;
@@ -32,9 +32,9 @@ pub struct TicketShape {
 )]
 pub async fn issue(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
 ) -> Result<(StatusCode, Json<TicketShape>), Problem> {
-    let issued = api.identity().issue_ticket(&caller.access).await?;
+    let issued = api.identity().issue_ticket(person.user(), person.session()).await?;
     let ticket = TicketShape { ticket: issued.ticket.into_string(), expires_at: time(issued.expires_at) };
     Ok((StatusCode::CREATED, Json(ticket)))
 }

@@ -3,12 +3,12 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use crate::extract::{Caller, Path};
+use crate::extract::{Path, Person};
 use crate::problem::Problem;
 use crate::routes::rooms::RoomPath;
 use crate::state::Api;
 
-/// Tells the others of a room that the caller types. More often than `sync.typing_min_interval` is ignored.
+/// Tells the others of a room that the caller, a person, types. More often than `sync.typing_min_interval` is ignored.
 #[utoipa::path(
     post,
     path = "/v1/rooms/{id}/typing",
@@ -19,9 +19,9 @@ use crate::state::Api;
 )]
 pub async fn typing(
     State(api): State<Api>,
-    caller: Caller,
+    person: Person,
     Path(path): Path<RoomPath>,
 ) -> Result<StatusCode, Problem> {
-    api.operations().typing(caller.user(), path.id).await?;
+    api.operations().typing(person.user(), path.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

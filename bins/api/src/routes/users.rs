@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::extract::cursor::{self, MAX_LIMIT, Page};
-use crate::extract::{Caller, Path, Query};
+use crate::extract::{Caller, Path, Person, Query};
 use crate::problem::Problem;
 use crate::shapes::UserShape;
 use crate::state::Api;
@@ -41,7 +41,7 @@ pub struct UserPath {
     id: UserId,
 }
 
-/// The caller.
+/// The caller, a person.
 #[utoipa::path(
     get,
     path = "/v1/users/me",
@@ -49,8 +49,8 @@ pub struct UserPath {
     tag = "users",
     responses((status = 200, description = "The caller", body = UserShape))
 )]
-pub async fn me(State(api): State<Api>, caller: Caller) -> Result<Json<UserShape>, Problem> {
-    match api.store().user(caller.user()).await? {
+pub async fn me(State(api): State<Api>, person: Person) -> Result<Json<UserShape>, Problem> {
+    match api.store().user(person.user()).await? {
         Some(user) => Ok(Json(user.into())),
         None => Err(AuthError::SessionRevoked.into()),
     }
@@ -67,7 +67,7 @@ pub async fn me(State(api): State<Api>, caller: Caller) -> Result<Json<UserShape
 )]
 pub async fn find(
     State(api): State<Api>,
-    _caller: Caller,
+    _person: Person,
     Query(query): Query<FindQuery>,
 ) -> Result<Json<Page<UserShape>>, Problem> {
     let limit = cursor::limit(query.limit, MAX_LIMIT)?;

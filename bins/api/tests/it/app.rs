@@ -146,6 +146,13 @@ impl TestApp {
         auth::password::Passwords::new(&settings).await.unwrap().hash(password).await.unwrap()
     }
 
+    /// An agent that somebody has just made; the handle begins with `name`.
+    pub(crate) async fn agent(&self, owner: &Person, name: &str) -> Agent {
+        let body = json!({ "handle": testkit::random::handle(name) });
+        let made = self.post("/v1/agents").by(owner).json(&body).expect(201).await;
+        Agent { id: made.text("id"), handle: made.text("handle"), token: made.text("token") }
+    }
+
     /// A group of the first with the others.
     pub(crate) async fn group(&self, owner: &Person, others: &[&Person]) -> String {
         let members: Vec<_> = others.iter().map(|person| &person.id).collect();
@@ -164,6 +171,14 @@ impl TestApp {
             .await;
         sent.body["event"].clone()
     }
+}
+
+/// An agent, and what signs it in.
+#[derive(Debug, Clone)]
+pub(crate) struct Agent {
+    pub(crate) id: String,
+    pub(crate) handle: String,
+    pub(crate) token: String,
 }
 
 /// Somebody who is signed in.

@@ -48,6 +48,12 @@ async fn no_secret_is_logged() {
     app.post("/v1/hooks/hook-secret-in-a-path").expect(404).await;
     app.get("/v1/users/me").bearer("eyJ.forged.token").expect(401).await;
     let next = next.text("refresh_token");
+    let sam = app.person("sam").await;
+    let agent = app.agent(&sam, "builder").await;
+    app.get("/v1/agents/me").bearer(&agent.token).expect(200).await;
+    let rotate = app.post(&format!("/v1/agents/{}/token", agent.id)).by(&sam).expect(200).await;
+    app.get("/v1/agents/me").bearer(&agent.token).expect(401).await;
+    let rotated = rotate.text("token");
     app.stop().await;
 
     let log = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
@@ -62,6 +68,8 @@ async fn no_secret_is_logged() {
         &ticket,
         "hook-secret-in-a-path",
         "eyJ.forged.token",
+        &agent.token,
+        &rotated,
     ];
     for secret in secrets {
         let line = log.lines().find(|line| line.contains(secret));

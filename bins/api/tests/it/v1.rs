@@ -1,6 +1,7 @@
 //! `/v1`.
 
 mod admin;
+mod agents;
 mod auth;
 mod devices;
 mod openapi;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use domain::{AuthSessionId, ConnectionId, DeviceId, ErrorCode, ErrorKind, SlotSessionId, UserId};
+use auth::AuthError;
+use domain::{AuthSessionId, ConnectionId, DeviceId, ErrorCode, ErrorKind, Principal, SlotSessionId, UserId};
 use protocol::frame::{ErrorFrame, Hello, Slot};
 use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
 use realtime::{Begin, ConnectionMeta, Encoded, Opened, Opening, SessionError};
@@ -46,7 +47,10 @@ async fn sign_in(gateway: &Gateway, credentials: Credentials) -> Result<(UserId,
             identity.redeem_ticket(&ticket).await.map(|claims| (claims.user, claims.session))
         }
         Credentials::Bearer(token) => {
-            identity.authenticate(&token).await.map(|access| (access.user, access.session))
+            identity.authenticate(&token).await.and_then(|sign_in| match sign_in.principal {
+                Principal::User(user) => Ok((user, sign_in.session)),
+                Principal::Agent(_) => Err(AuthError::Unauthenticated("agents have no connections yet")),
+            })
         }
         Credentials::Missing => return Err(End::Close(CloseCode::SignInFailed)),
     };

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::{
-    Access, AuthError, AuthSettings, Identity, Login, NewPerson, Refreshed, Registration, RegistrationMode,
-    SecretSettings, SignedIn, Standing, TicketSettings,
+    AuthError, AuthSettings, Identity, Login, NewAgentToken, NewPerson, Refreshed, Registration,
+    RegistrationMode, SecretSettings, SignIn, SignedIn, Standing, TicketSettings,
 };
-use domain::{EventKind, Role};
+use domain::{AgentId, EventKind, Role};
 use futures_util::future::join_all;
 use prometheus::Registry;
 use store::Store;
+use store::agents::NewAgent;
 use store::postgres::{DatabaseSettings, Postgres, migrate, schema_digest};
 use testkit::postgres::TestDatabase;
 use tokio_util::sync::CancellationToken;
@@ -43,10 +44,14 @@ impl Cluster {
         }
     }
 
+    async fn store(&self, registry: &Registry) -> Arc<dyn Store> {
+        let settings = DatabaseSettings::with_url(self.database.url());
+        Arc::new(Postgres::connect(&settings, registry).await.unwrap())
+    }
+
     async fn node(&self) -> Arc<Identity> {
         let registry = Registry::new();
-        let settings = DatabaseSettings::with_url(self.database.url());
-        let store: Arc<dyn Store> = Arc::new(Postgres::connect(&settings, &registry).await.unwrap());
+        let store = self.store(&registry).await;
         let secrets =
             SecretSettings { signing_key_dir: self.keys.path().join("keys"), ..SecretSettings::default() };
         let identity = Identity::open(store, &self.auth, &self.tickets, &secrets, &registry).await.unwrap();
@@ -63,7 +68,7 @@ async fn registered(identity: &Identity, handle: &str) -> SignedIn {
     identity.register(&Registration { person: person(handle), device: None }).await.unwrap()
 }
 
-async fn access(identity: &Identity, signed_in: &SignedIn) -> Access {
+async fn access(identity: &Identity, signed_in: &SignedIn) -> SignIn {
     identity.authenticate(signed_in.access_token.reveal()).await.unwrap()
 }
 
@@ -78,7 +83,8 @@ async fn a_ticket_lets_in_one_of_many_on_whatever_node() {
     let alex = registered(&one, "alex").await;
     // Made on one node, checked on the other.
     let access = access(&two, &alex).await;
-    let ticket = one.issue_ticket(&access).await.unwrap().ticket;
+    assert_eq!(access, SignIn { principal: alex.user.id.into(), session: alex.session });
+    let ticket = one.issue_ticket(alex.user.id, access.session).await.unwrap().ticket;
     let tries = (0..12).map(|at| {
         let (node, ticket) = (Arc::clone(if at % 2 == 0 { &one } else { &two }), ticket.clone());
         tokio::spawn(async move { node.redeem_ticket(ticket.reveal()).await })
@@ -100,16 +106,16 @@ async fn a_ticket_does_not_outlive_its_time_or_its_sign_in() {
     let mut cluster = Cluster::new().await;
     let node = cluster.node().await;
     let alex = registered(&node, "alex").await;
-    let good = access(&node, &alex).await;
-    let ticket = node.issue_ticket(&good).await.unwrap().ticket;
+    let ticket = node.issue_ticket(alex.user.id, alex.session).await.unwrap().ticket;
     node.logout(alex.user.id, alex.session).await.unwrap();
     assert!(matches!(node.redeem_ticket(ticket.reveal()).await, Err(AuthError::BadTicket)));
-    assert!(matches!(node.issue_ticket(&good).await, Err(AuthError::SessionRevoked)));
+    let late = node.issue_ticket(alex.user.id, alex.session).await;
+    assert!(matches!(late, Err(AuthError::SessionRevoked)), "{late:?}");
 
     cluster.tickets.ttl = Duration::from_millis(1);
     let hasty = cluster.node().await;
     let sam = registered(&hasty, "sam").await;
-    let ticket = hasty.issue_ticket(&access(&hasty, &sam).await).await.unwrap().ticket;
+    let ticket = hasty.issue_ticket(sam.user.id, sam.session).await.unwrap().ticket;
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(matches!(hasty.redeem_ticket(ticket.reveal()).await, Err(AuthError::BadTicket)));
 }
@@ -229,4 +235,47 @@ async fn administrators_make_accounts_while_registration_is_closed() {
     let user = node.create_user(&person("alex"), Role::Admin).await.unwrap();
     assert_eq!((user.role, user.display_name.as_str()), (Role::Admin, "alex"));
     assert_eq!(node.login(&login("alex")).await.unwrap().user, user);
+}
+
+#[tokio::test]
+async fn an_agent_signs_in_by_its_token_on_whatever_node() {
+    let cluster = Cluster::new().await;
+    let (one, two) = (cluster.node().await, cluster.node().await);
+    let store = cluster.store(&Registry::new()).await;
+    let alex = registered(&one, "alex").await.user.id;
+    let token = NewAgentToken::generate().unwrap();
+    let agent = NewAgent {
+        id: AgentId::new(),
+        owner: alex,
+        handle: "builder".into(),
+        display_name: "Builder".into(),
+        max_runs: 4,
+        token: token.kept,
+        key: None,
+    };
+    store.create_agent(&agent).await.unwrap();
+    for node in [&one, &two] {
+        let signed_in = node.authenticate(token.secret.reveal()).await.unwrap();
+        assert_eq!(signed_in, SignIn { principal: agent.id.into(), session: token.kept.id });
+    }
+    let next = NewAgentToken::generate().unwrap();
+    for unknown in ["swa_", "swa_x", next.secret.reveal()] {
+        let refused = two.authenticate(unknown).await;
+        assert!(matches!(refused, Err(AuthError::Unauthenticated(_))), "{refused:?}");
+    }
+
+    store.rotate_agent_token(alex, agent.id, &next.kept).await.unwrap();
+    let refused = two.authenticate(token.secret.reveal()).await;
+    assert!(matches!(refused, Err(AuthError::Unauthenticated(_))), "{refused:?}");
+    assert_eq!(two.authenticate(next.secret.reveal()).await.unwrap().session, next.kept.id);
+
+    // While its owner may not sign in, it may not either.
+    one.set_disabled(alex, true).await.unwrap();
+    let refused = two.authenticate(next.secret.reveal()).await;
+    assert!(matches!(refused, Err(AuthError::SessionRevoked)), "{refused:?}");
+    one.set_disabled(alex, false).await.unwrap();
+    two.authenticate(next.secret.reveal()).await.unwrap();
+    store.revoke_agent(alex, agent.id).await.unwrap();
+    let refused = two.authenticate(next.secret.reveal()).await;
+    assert!(matches!(refused, Err(AuthError::SessionRevoked)), "{refused:?}");
 }

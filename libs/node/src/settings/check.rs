@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use domain::Invalid;
+use operations::agents::MAX_RUNS;
 use process::settings::{Loaded, Loader, SettingsError};
 use store::StoreError;
 use store::postgres::Connector;
@@ -50,6 +51,7 @@ impl Settings {
         within("sync.outbox_frames", self.sync.outbox_frames, 1, 1_000_000)?;
         within("sync.outbox_bytes", self.sync.outbox_bytes, 1024, usize::MAX)?;
         within("sync.page", self.sync.page as usize, 1, 10_000)?;
+        within("agents.max_runs", self.agents.max_runs as usize, 1, MAX_RUNS as usize)?;
         within("append.queue", self.append.queue, 1, 1_000_000)?;
         within("append.max_batch", self.append.max_batch, 1, 10_000)?;
         span("cluster.heartbeat_interval", self.cluster.heartbeat_interval, 10 * MILLISECOND, HOUR)?;
@@ -182,6 +184,8 @@ mod tests {
             ("retention.sessions_after", "15m"),
             ("cluster.heartbeat_interval", "50s"),
             ("messages.max_body_bytes", "1000000"),
+            ("agents.max_runs", "0"),
+            ("agents.max_runs", "101"),
             ("shutdown.spread", "1h"),
             ("database.pool_size", "0"),
         ] {

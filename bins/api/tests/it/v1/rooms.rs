@@ -1,5 +1,6 @@
 //! `/v1/rooms`.
 
+mod agents;
 mod events;
 mod members;
 mod messages;
