@@ -29,7 +29,8 @@ pub use limits::Limiter;
 pub use password::Passwords;
 pub use revocations::{Revocations, Standing};
 pub use service::{
-    Device, Identity, IssuedTicket, Login, NewPerson, Refreshed, Registration, SignIn, SignedIn, create_user,
+    Device, Identity, IssuedTicket, Login, NewPerson, Refreshed, Registered, Registration, SignIn, SignedIn,
+    create_user,
 };
 pub use settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
 pub use tokens::{Access, Tokens};

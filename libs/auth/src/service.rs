@@ -12,6 +12,8 @@
 //!
 //! Agents have one token each, and no sign-in beside it ([`crate::agents`]).
 
+mod registration;
+
 use std::sync::Arc;
 
 use domain::{AuthSessionId, DeviceId, DeviceKind, Principal, Role, User, UserId, text};
@@ -25,13 +27,15 @@ use store::tickets::TicketClaims;
 use store::{Refusal, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
+pub use registration::{Registered, Registration};
+
 use crate::agents;
 use crate::error::AuthError;
 use crate::keys::{Jwks, Keys};
 use crate::password::{self, Passwords};
 use crate::revocations::{Revocations, Standing};
 use crate::secret::{self, Secret};
-use crate::settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
+use crate::settings::{AuthSettings, SecretSettings, TicketSettings};
 use crate::tokens::Tokens;
 
 /// The longest pause before the store is asked again which sign-ins have ended, when it could not be asked.
@@ -55,15 +59,6 @@ pub struct NewPerson {
     pub password: String,
     /// The name that people read; the handle when there is none.
     pub display_name: Option<String>,
-}
-
-/// A registration.
-#[derive(Clone)]
-pub struct Registration {
-    /// Who.
-    pub person: NewPerson,
-    /// A device to be added with it.
-    pub device: Option<Device>,
 }
 
 /// A login.
@@ -163,20 +158,6 @@ impl Identity {
                 "Tickets given out",
             )?,
         })
-    }
-
-    /// Makes an account and signs in with it.
-    ///
-    /// # Errors
-    ///
-    /// `RegistrationClosed`; `Invalid`; the store's `HandleTaken`; `RateLimited`.
-    pub async fn register(&self, registration: &Registration) -> Result<SignedIn, AuthError> {
-        if self.settings.registration == RegistrationMode::Closed {
-            return Err(AuthError::RegistrationClosed);
-        }
-        check_device(registration.device.as_ref())?;
-        let user = self.create_user(&registration.person, Role::User).await?;
-        self.open_session(user, registration.device.as_ref()).await
     }
 
     /// Makes an account without signing in, also while registration is closed: for administrators.
@@ -486,18 +467,26 @@ pub async fn create_user(
     person: &NewPerson,
     role: Role,
 ) -> Result<User, AuthError> {
+    Ok(store.create_user(&new_user(passwords, person, role, UserId::new()).await?).await?)
+}
+
+async fn new_user(
+    passwords: &Passwords,
+    person: &NewPerson,
+    role: Role,
+    id: UserId,
+) -> Result<NewUser, AuthError> {
     let display_name = person.display_name.as_deref().unwrap_or(&person.handle);
     text::handle(&person.handle)?;
     text::name("display_name", display_name)?;
     text::password(&person.password)?;
-    let user = NewUser {
-        id: UserId::new(),
+    Ok(NewUser {
+        id,
         handle: person.handle.clone(),
         display_name: display_name.to_owned(),
         role,
         password_hash: passwords.hash(&person.password).await?,
-    };
-    Ok(store.create_user(&user).await?)
+    })
 }
 
 fn check_device(device: Option<&Device>) -> Result<(), AuthError> {

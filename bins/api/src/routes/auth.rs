@@ -1,6 +1,6 @@
 //! `/v1/auth`: getting in, staying in, leaving.
 
-use auth::{AuthError, Device, Login, NewPerson, Refreshed, Registration, SignedIn};
+use auth::{AuthError, Device, Login, NewPerson, Refreshed, Registered, Registration, SignedIn};
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::extract::{Json, Object, OptionalJson, Person};
+use crate::extract::{IdempotencyKey, Json, Object, OptionalJson, Person};
 use crate::problem::Problem;
 use crate::shapes::UserShape;
 use crate::state::Api;
@@ -111,24 +111,31 @@ impl From<SignedIn> for SignedInShape {
     }
 }
 
-/// Makes an account and signs in with it.
+/// Makes an account and signs in with it. The same `Idempotency-Key` with the same password signs in again.
 #[utoipa::path(
     post,
     path = "/v1/auth/register",
     operation_id = "register",
     tag = "auth",
     security(()),
+    params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 64, pattern = "^[!-~]+$", description = "Makes the call safe to repeat")),
     request_body = RegisterBody,
-    responses((status = 201, description = "Signed in", body = SignedInShape))
+    responses(
+        (status = 201, description = "Signed in", body = SignedInShape),
+        (status = 200, description = "Signed in; the account was made before with the same key", body = SignedInShape)
+    )
 )]
 pub async fn register(
     State(api): State<Api>,
+    IdempotencyKey(key): IdempotencyKey,
     Json(body): Json<RegisterBody>,
 ) -> Result<(StatusCode, Answer<SignedInShape>), Problem> {
     let person = NewPerson { handle: body.handle, password: body.password, display_name: body.display_name };
-    let registration = Registration { person, device: body.device.map(Into::into) };
-    let signed_in = api.identity().register(&registration).await?;
-    Ok((StatusCode::CREATED, Answer(signed_in.into())))
+    let registration = Registration { person, device: body.device.map(Into::into), key };
+    Ok(match api.identity().register(&registration).await? {
+        Registered::Now(signed_in) => (StatusCode::CREATED, Answer((*signed_in).into())),
+        Registered::Before(signed_in) => (StatusCode::OK, Answer((*signed_in).into())),
+    })
 }
 
 /// Signs in.

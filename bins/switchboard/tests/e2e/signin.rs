@@ -127,6 +127,58 @@ async fn cluster_while_the_database_is_silent_each_node_limits_by_itself() {
     assert_eq!(status, StatusCode::OK, "{}", answer.text().await.unwrap_or_default());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_registration_that_is_repeated_makes_one_person_who_is_in() {
+    let world = World::with(|options| options.setting("auth.lockout_threshold", "3")).await;
+    let register = |node: usize, handle: &str, password: &str, key: &str| {
+        let url = format!("{}/v1/auth/register", world.cluster.api_url(node));
+        let body =
+            json!({ "handle": handle, "password": password, "device": { "kind": "web", "name": "a page" } });
+        let asked = reqwest::Client::new().post(url).header("idempotency-key", key).json(&body).send();
+        async move {
+            let answer = asked.await.expect("an answer");
+            (answer.status().as_u16(), answer.json::<Value>().await.expect("JSON"))
+        }
+    };
+    // Whose answers were lost, and who asked at once: each is in, and is the same person.
+    let answers = join_all((0..10).map(|n| register(1 + n % 2, "alex", PASSWORD, "k1"))).await;
+    let mut statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 200, 200, 200, 201], "{answers:?}");
+    let alex = &answers[0].1["user"];
+    for (_, answer) in &answers {
+        assert_eq!(&answer["user"], alex);
+        let token = answer["access_token"].as_str().expect("a token");
+        let me = world.api(2).with_token(token).me().await.expect("signed in");
+        assert_eq!(alex["id"], me.id.to_string());
+        assert!(answer["device_id"].is_string(), "{answer}");
+    }
+    assert_eq!(world.sql("SELECT id FROM users").await.len(), 1);
+    let (status, later) = register(2, "alex", PASSWORD, "k1").await;
+    assert_eq!((status, &later["user"]), (200, alex));
+
+    // The key alone proves nothing, and another key is another call.
+    let (status, other) = register(1, "alex", PASSWORD, "k2").await;
+    assert_eq!((status, &other["code"]), (409, &"handle_taken".into()));
+    let (status, sam) = register(1, "sam", PASSWORD, "k1").await;
+    assert_eq!(status, 201, "whoever else uses the key: {sam}");
+    for _ in 0..3 {
+        let (status, refused) = register(2, "alex", "wrong horse battery", "k1").await;
+        assert_eq!((status, &refused["code"]), (409, &"nonce_reused".into()));
+    }
+    // Guessing here is guessing at the login.
+    for (status, refused) in
+        [register(1, "alex", PASSWORD, "k1").await, register(1, "sam", PASSWORD, "k1").await]
+    {
+        match refused["user"]["handle"].as_str() {
+            Some(handle) => assert_eq!((status, handle), (200, "sam")),
+            None => assert_eq!((status, &refused["code"]), (423, &"locked".into())),
+        }
+    }
+    let (status, refused) = register(1, "robin", PASSWORD, &"k".repeat(65)).await;
+    assert_eq!((status, &refused["field"]), (400, &"Idempotency-Key".into()));
+}
+
 /// A login as Alex from this address, whatever address it claims to come from.
 async fn login(world: &World, node: usize, number: usize) -> Response {
     let url = format!("{}/v1/auth/login", world.cluster.api_url(node));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::{
-    AuthError, AuthSettings, Identity, Login, NewAgentToken, NewPerson, Refreshed, Registration,
+    AuthError, AuthSettings, Identity, Login, NewAgentToken, NewPerson, Refreshed, Registered, Registration,
     RegistrationMode, SecretSettings, SignIn, SignedIn, Standing, TicketSettings,
 };
 use domain::{AgentId, EventKind, Role};
@@ -65,7 +65,11 @@ fn person(handle: &str) -> NewPerson {
 }
 
 async fn registered(identity: &Identity, handle: &str) -> SignedIn {
-    identity.register(&Registration { person: person(handle), device: None }).await.unwrap()
+    match identity.register(&Registration { person: person(handle), device: None, key: None }).await.unwrap()
+    {
+        Registered::Now(signed_in) => *signed_in,
+        Registered::Before(_) => panic!("{handle} was there"),
+    }
 }
 
 async fn access(identity: &Identity, signed_in: &SignedIn) -> SignIn {
@@ -230,7 +234,7 @@ async fn administrators_make_accounts_while_registration_is_closed() {
     let mut cluster = Cluster::new().await;
     cluster.auth.registration = RegistrationMode::Closed;
     let node = cluster.node().await;
-    let refused = node.register(&Registration { person: person("alex"), device: None }).await;
+    let refused = node.register(&Registration { person: person("alex"), device: None, key: None }).await;
     assert!(matches!(refused, Err(AuthError::RegistrationClosed)), "{refused:?}");
     let user = node.create_user(&person("alex"), Role::Admin).await.unwrap();
     assert_eq!((user.role, user.display_name.as_str()), (Role::Admin, "alex"));
