@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 use reqwest::Url;
 use tokio::sync::Mutex;
 
-pub use agents::NewAgent;
+pub use agents::{AgentSettings, NewAgent};
 pub use error::ApiError;
 pub use messages::{NewMessage, Range};
 pub use rooms::NewRoom;

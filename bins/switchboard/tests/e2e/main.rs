@@ -13,6 +13,7 @@ mod frames;
 mod input;
 mod listener;
 mod local;
+mod members;
 mod outage;
 mod pooler;
 mod program;

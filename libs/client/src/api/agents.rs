@@ -29,6 +29,17 @@ impl NewAgent {
     }
 }
 
+/// Changes of an agent; what is none stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AgentSettings {
+    /// A new name for people to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// How many runs it is given at one time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_runs: Option<u32>,
+}
+
 impl Api {
     /// Makes an agent. Its token is told this once. The same key again gives the same agent, without the token.
     ///
@@ -52,6 +63,16 @@ impl Api {
         self.ask(&Call::new(Method::GET, &["v1", "agents"]).query("cursor", cursor)).await
     }
 
+    /// One agent, revoked ones too.
+    ///
+    /// # Errors
+    ///
+    /// There is no such agent.
+    pub async fn agent(&self, agent: AgentId) -> Result<Agent, ApiError> {
+        let agent = agent.to_string();
+        self.ask(&Call::new(Method::GET, &["v1", "agents", &agent])).await
+    }
+
     /// The agent that is signed in.
     ///
     /// # Errors
@@ -71,6 +92,26 @@ impl Api {
         self.ask(&Call::new(Method::POST, &["v1", "agents", &agent, "token"])).await
     }
 
+    /// Changes an agent. Answers it as it is then.
+    ///
+    /// # Errors
+    ///
+    /// Not one's own agent, or a value that is not allowed.
+    pub async fn set_agent(&self, agent: AgentId, settings: &AgentSettings) -> Result<Agent, ApiError> {
+        let agent = agent.to_string();
+        self.ask(&Call::new(Method::PATCH, &["v1", "agents", &agent]).body(settings)).await
+    }
+
+    /// Revokes an agent for good; its connections close. Again it changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Not one's own agent.
+    pub async fn revoke_agent(&self, agent: AgentId) -> Result<(), ApiError> {
+        let agent = agent.to_string();
+        self.call(&Call::new(Method::DELETE, &["v1", "agents", &agent])).await.map(|_| ())
+    }
+
     /// Adds an agent to a group. Answers the room as it is then.
     ///
     /// # Errors
@@ -80,5 +121,15 @@ impl Api {
         let room = room.to_string();
         let path = ["v1", "rooms", &room, "members"];
         self.ask(&Call::new(Method::POST, &path).body(&json!({ "agent_id": agent }))).await
+    }
+
+    /// Removes an agent from a group.
+    ///
+    /// # Errors
+    ///
+    /// Not an owner.
+    pub async fn remove_agent(&self, room: RoomId, agent: AgentId) -> Result<(), ApiError> {
+        let (room, agent) = (room.to_string(), agent.to_string());
+        self.call(&Call::new(Method::DELETE, &["v1", "rooms", &room, "members", &agent])).await.map(|_| ())
     }
 }

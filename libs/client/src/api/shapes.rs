@@ -147,6 +147,12 @@ pub struct Agent {
     pub handle: String,
     /// The name that people read.
     pub display_name: String,
+    /// Who made it.
+    pub owner_id: UserId,
+    /// Runs it is given at one time.
+    pub max_runs: u32,
+    /// It was revoked: it signs in no more.
+    pub revoked: bool,
 }
 
 /// An agent that was made.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
-use client::api::{MemberId, NewAgent, NewDevice, NewMessage, NewRoom, Range};
+use client::api::{AgentSettings, MemberId, NewAgent, NewDevice, NewMessage, NewRoom, Range};
 use client::{Api, ApiError};
 use domain::{AgentId, DeviceKind, ErrorKind, EventId, RoomId, RunId, RunStatus, ToolCallId, UserId};
 use parking_lot::Mutex;
@@ -197,7 +197,9 @@ async fn failures_say_what_they_are() {
 
 #[tokio::test]
 async fn agents_and_runs_are_asked_for_as_the_contract_says() {
-    let agent = format!(r#""id":"{ID}","handle":"helper","display_name":"Helper""#);
+    let agent = format!(
+        r#""id":"{ID}","handle":"helper","display_name":"Helper","owner_id":"{ID}","max_runs":4,"revoked":false"#
+    );
     let room = format!(
         r#"{{"id":"{ID}","kind":"group","name":"Lunch","head":1,"floor":0,"last_read":0,"muted":false}}"#
     );
@@ -229,8 +231,17 @@ async fn agents_and_runs_are_asked_for_as_the_contract_says() {
     expect("GET", "/v1/agents/me", "");
     assert_eq!(api.rotate_agent_token(agent).await.unwrap().token, "secret");
     expect("POST", &format!("/v1/agents/{ID}/token"), "");
+    let wider = AgentSettings { max_runs: Some(4), ..AgentSettings::default() };
+    assert_eq!(api.set_agent(agent, &wider).await.unwrap().max_runs, 4);
+    expect("PATCH", &format!("/v1/agents/{ID}"), r#"{"max_runs":4}"#);
+    assert!(!api.agent(agent).await.unwrap().revoked);
+    expect("GET", &format!("/v1/agents/{ID}"), "");
     api.add_agent(room, agent).await.unwrap();
     expect("POST", &format!("/v1/rooms/{ID}/members"), &format!(r#"{{"agent_id":"{ID}"}}"#));
+    api.remove_agent(room, agent).await.unwrap();
+    expect("DELETE", &format!("/v1/rooms/{ID}/members/{ID}"), "");
+    api.revoke_agent(agent).await.unwrap();
+    expect("DELETE", &format!("/v1/agents/{ID}"), "");
     let asked_for = api.request_run(room, agent, &"hi".into(), Some("n1")).await.unwrap();
     assert_eq!((asked_for.status, asked_for.epoch, asked_for.version), (RunStatus::Waiting, 2, 9));
     let body = format!(r#"{{"agent_id":"{ID}","input":"hi","nonce":"n1"}}"#);
