@@ -44,3 +44,5 @@ CREATE TABLE agent_presence (
     status   text NOT NULL CHECK (status IN ('online', 'busy', 'offline')),
     version  bigint NOT NULL
 ) WITH (fillfactor = 70);
+-- Agents that are noted as connected: those whose node died are among them.
+CREATE INDEX agent_presence_seen ON agent_presence (agent_id) WHERE status <> 'offline';

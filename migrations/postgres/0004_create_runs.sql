@@ -34,12 +34,20 @@ CREATE TABLE runs (
     finished_at         timestamptz
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX runs_cause ON runs (agent_id, requester_id, cause) WHERE cause IS NOT NULL;
--- Only runs that are not over: small whatever the history.
-CREATE INDEX runs_agent_open ON runs (agent_id, created_at, id)
-    WHERE status IN ('queued', 'running', 'waiting');
+-- The indexes below hold only runs that are not over: small whatever the history.
+-- Runs that take a place of their agent: offered, or worked on.
+CREATE INDEX runs_placed ON runs (agent_id)
+    WHERE offered_at IS NOT NULL AND status IN ('queued', 'running', 'waiting');
+-- Runs that wait for a place, in their order.
+CREATE INDEX runs_next ON runs (agent_id, created_at, id) WHERE offered_at IS NULL AND status = 'queued';
 CREATE INDEX runs_room_open ON runs (room_id) WHERE status IN ('queued', 'running', 'waiting');
 CREATE INDEX runs_holder ON runs (holder_session_id) WHERE status IN ('running', 'waiting');
-CREATE INDEX runs_lease ON runs (lease_until) WHERE status IN ('running', 'waiting');
+-- What a rescue looks for, each in its order.
+CREATE INDEX runs_lease ON runs (lease_until, id) WHERE status IN ('running', 'waiting');
+CREATE INDEX runs_started ON runs (started_at, id) WHERE status IN ('running', 'waiting');
+CREATE INDEX runs_cancel ON runs (cancel_requested_at, id)
+    WHERE cancel_requested_at IS NOT NULL AND status IN ('running', 'waiting');
+CREATE INDEX runs_queued ON runs ((coalesce(offered_at, created_at)), id) WHERE status = 'queued';
 CREATE INDEX runs_room ON runs (room_id, id);
 -- The chain that an agent's message belongs to.
 CREATE INDEX runs_agent_finished ON runs (agent_id, room_id, finished_at) WHERE finished_at IS NOT NULL;
@@ -54,9 +62,38 @@ CREATE UNLOGGED TABLE run_patches (
     PRIMARY KEY (run_id, version)
 );
 
+-- A run as it is read: with the patches that follow on its snapshot without a hole, and whether its agent is connected anywhere.
+CREATE VIEW run_documents AS
+SELECT
+    runs.id, runs.room_id, runs.agent_id, runs.requester_kind, runs.requester_id, runs.input::text AS input,
+    runs.hops, runs.status, runs.reason, runs.error, runs.epoch, runs.attempts, runs.version,
+    runs.doc, runs.doc_version, runs.holder_session_id,
+    runs.cancel_requested_at IS NOT NULL AS cancel_requested,
+    runs.created_at, runs.started_at, runs.finished_at,
+    EXISTS (
+        SELECT
+        FROM agent_consumer_cursors AS consumer
+        WHERE consumer.agent_id = runs.agent_id AND consumer.live_until > now()
+    ) AS agent_live,
+    tail.versions, tail.ops
+FROM runs
+CROSS JOIN LATERAL (
+    SELECT
+        coalesce(array_agg(patch.version ORDER BY patch.version), '{}') AS versions,
+        coalesce(array_agg(patch.ops ORDER BY patch.version), '{}') AS ops
+    FROM (
+        SELECT version, run_patches.ops, row_number() OVER (ORDER BY version) AS nth
+        FROM run_patches
+        WHERE run_patches.run_id = runs.id AND run_patches.version > runs.doc_version
+    ) AS patch
+    WHERE patch.version = runs.doc_version + patch.nth
+) AS tail;
+
 CREATE TABLE tool_calls (
     id          uuid PRIMARY KEY,
     run_id      uuid NOT NULL REFERENCES runs,
+    -- The execution that called. A later one begins anew, also with its nonces.
+    epoch       bigint NOT NULL,
     room_id     uuid NOT NULL,
     agent_id    uuid NOT NULL,
     user_id     uuid NOT NULL REFERENCES users,
@@ -70,7 +107,7 @@ CREATE TABLE tool_calls (
     created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     resolved_at timestamptz
 );
-CREATE UNIQUE INDEX tool_calls_nonce ON tool_calls (run_id, nonce) WHERE nonce IS NOT NULL;
+CREATE UNIQUE INDEX tool_calls_nonce ON tool_calls (run_id, epoch, nonce) WHERE nonce IS NOT NULL;
 CREATE INDEX tool_calls_run_pending ON tool_calls (run_id) WHERE status = 'pending';
 CREATE INDEX tool_calls_user_pending ON tool_calls (user_id) WHERE status = 'pending';
 CREATE INDEX tool_calls_deadline ON tool_calls (deadline) WHERE status = 'pending';

@@ -66,7 +66,8 @@ pub struct ConsumerSlot {
     pub epoch: u64,
     /// The agent's stream is delivered after this seq.
     pub cursor: u64,
-    /// Whether the former holder may still be connected somewhere.
+    /// Whether the former holder may still be connected somewhere. To a connection that asks again nobody can say: it is
+    /// contested unless it is the first holder.
     pub contested: bool,
 }
 
@@ -77,9 +78,11 @@ pub enum ConsumerOutcome {
     Taken {
         /// The place.
         slot: ConsumerSlot,
-        /// What was written: `run.requested` for each run that was handed back.
+        /// What was written: `run.requested` for each run that was handed back, and for each that was offered before the cursor and
+        /// never started (whoever read of it is gone); `run.finished` for those that were to be stopped; `tool.resolved` for their
+        /// calls; `run.requested` for runs that got a place.
         events: Vec<Event>,
-        /// Runs that were handed back or go on under the fresh session.
+        /// Runs that the former holder lost (handed back, or cancelled), or that go on under the fresh session.
         runs: Vec<RunId>,
     },
     /// The session to be resumed holds no place any more: identify again.

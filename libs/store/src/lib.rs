@@ -22,12 +22,15 @@ pub mod postgres;
 pub mod rates;
 pub mod retention;
 pub mod rooms;
+pub mod runs;
 pub mod sessions;
 pub mod tickets;
 pub mod tools;
 
 pub use accounts::Accounts;
 pub use agents::Agents;
+pub use commands::Commands;
+pub use consumers::Consumers;
 pub use devices::Devices;
 pub use error::{Refusal, StoreError};
 pub use log::Log;
@@ -36,6 +39,7 @@ pub use nodes::Nodes;
 pub use rates::Rates;
 pub use retention::Retention;
 pub use rooms::Rooms;
+pub use runs::Runs;
 pub use sessions::Sessions;
 pub use tickets::Tickets;
 
@@ -43,6 +47,8 @@ pub use tickets::Tickets;
 pub trait Store:
     Accounts
     + Agents
+    + Commands
+    + Consumers
     + Devices
     + Log
     + Messages
@@ -50,6 +56,7 @@ pub trait Store:
     + Rates
     + Retention
     + Rooms
+    + Runs
     + Sessions
     + Tickets
     + Send
@@ -61,6 +68,8 @@ pub trait Store:
 impl<T> Store for T where
     T: Accounts
         + Agents
+        + Commands
+        + Consumers
         + Devices
         + Log
         + Messages
@@ -68,6 +77,8 @@ impl<T> Store for T where
         + Rates
         + Retention
         + Rooms
+        + Runs
+        + Runs
         + Sessions
         + Tickets
         + Send

@@ -29,12 +29,12 @@ pub struct NewRun {
     pub agent: AgentId,
     /// Who asks; must be in the room.
     pub requester: Principal,
-    /// Makes asking twice the same run: unique for agent and requester.
+    /// Makes asking twice the same run: unique for agent and requester. Without one the id does.
     pub cause: Option<String>,
     /// What is asked, as JSON text.
     pub input: Arc<str>,
     /// Longest chain of agents that answer agents. A run asked for by a person has 0 hops, one asked for by an agent one more than
-    /// the highest of that agent's runs in this room that are open, or ended within the last minute.
+    /// the highest of that agent's runs in this room that are open, or ended within the last minute (1 when it has none).
     pub max_hops: u32,
 }
 
@@ -146,7 +146,7 @@ pub struct Started {
 pub struct Patch {
     /// Who writes.
     pub holder: Holder,
-    /// Version that the operations were applied to.
+    /// Version that the operations were applied to, as the holder's node knows it.
     pub base: u64,
     /// JSON text of the operations.
     pub ops: Arc<str>,
@@ -157,11 +157,13 @@ pub struct Patch {
 /// What came of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchOutcome {
-    /// Written as this version.
+    /// Written as this version: the one after the base. A repeated flush gives what it gave before. A snapshot is always written, with a
+    /// higher version when it does not follow on its base: the next flush begins from the version given here.
     Written(u64),
     /// The holder is no longer that, or the run is over: nothing was written, and never will be.
     Lost,
-    /// The patch before is gone: send it again with a snapshot.
+    /// What is stored does not end at the base (its patch is gone, or a flush went before whose answer was lost and to which other
+    /// operations were added since): nothing was written, send it again with a snapshot.
     Emptied,
 }
 
@@ -263,13 +265,13 @@ pub trait Runs {
     ///
     /// # Errors
     ///
-    /// `NotFound` for a room the requester is not in, or an agent that is not in it or revoked; `Conflict` when the chain of agents is too
-    /// long.
+    /// `NotFound` for a room the requester is not in, or an agent that is not in it, is revoked or is of somebody disabled; `Conflict`
+    /// when the chain of agents is too long; `NonceReused` when the cause or the id was used for a run elsewhere or of somebody else.
     async fn create_run(&self, run: &NewRun) -> Result<RunCreated, StoreError>;
 
     /// Appends a message that mentions agents, and makes their runs in the same commit: `message.created` (the same data) in the stream
     /// of each agent, then what [`Self::create_run`] writes. A repeated nonce writes nothing. An agent that can't be asked
-    /// does not keep the message from being sent.
+    /// does not keep the message from being sent, and is not told of it.
     ///
     /// # Errors
     ///
@@ -301,15 +303,16 @@ pub trait Runs {
         lease: Duration,
     ) -> Result<Started, StoreError>;
 
-    /// Flushes several runs in one statement; the outcomes in their order.
+    /// Flushes several runs in one commit and one round trip; the outcomes in their order.
     async fn write_patches(&self, patches: &[Patch]) -> Result<Vec<PatchOutcome>, StoreError>;
 
-    /// Ends a run: keeps the document alone, cancels its pending tool calls, offers the next runs of the agent. Repeated by the same
-    /// holder with the same status it changes nothing. Answers the run and what was written.
+    /// Ends a run: keeps the document alone, cancels its pending tool calls, offers the next runs of the agent. One that was to be stopped is
+    /// cancelled, whatever the status. Repeated for the same execution with the same status, by its holder or whoever resumed, it
+    /// changes nothing. Answers the run and what was written.
     ///
     /// # Errors
     ///
-    /// `Conflict` when the holder is no longer that, or the run is over otherwise.
+    /// `NotFound`; `Conflict` when the holder is no longer that, or the run is over otherwise; `Invalid` for another status.
     async fn finish_run(&self, finish: &FinishRun) -> Result<(Run, Vec<Event>), StoreError>;
 
     /// Asks for a run to be stopped: one that is queued is over at once, one that is worked on is marked, and the agent is told. Asking again
@@ -317,8 +320,8 @@ pub trait Runs {
     ///
     /// # Errors
     ///
-    /// `NotFound`; `Forbidden` unless by who asked for it, the agent itself, its owner, or an owner of the room; `Conflict` when it is over
-    /// already and not cancelled.
+    /// `NotFound`, also for anybody but the agent and its owner who is not in the room; `Forbidden` unless by who asked for it, the
+    /// agent itself, its owner, or an owner of the room; `Conflict` when it is over already and not cancelled.
     async fn cancel_run(&self, actor: Principal, run: RunId) -> Result<(Run, Vec<Event>), StoreError>;
 
     /// The runs that are not over in the rooms of a person.

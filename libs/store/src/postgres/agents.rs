@@ -4,7 +4,7 @@
 //! finds after the lock (owner, token, whether it is revoked) stands until it commits.
 
 use async_trait::async_trait;
-use domain::{Agent, AgentId, AuthSessionId, Event, Principal, UserId};
+use domain::{Agent, AgentId, AuthSessionId, Event, Principal, Sender, UserId};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -164,7 +164,7 @@ impl Postgres {
         token: &AgentToken,
     ) -> Result<AuthSessionId, Fault> {
         let session = self.session().await?;
-        let (transaction, judged) = judge(&session, actor, agent, Judged::in_use).await?;
+        let (transaction, judged) = judge(&session, actor, agent, &[agent.0], Judged::in_use).await?;
         let rotated =
             transaction.commit([(ROTATE, &[&agent.0, &token.id.0, &token.hash.as_slice()])]).await?;
         match rotated {
@@ -181,33 +181,40 @@ impl Postgres {
     ) -> Result<(Agent, Vec<Event>), Fault> {
         let max_runs = settings.max_runs.map(integer).transpose()?;
         let session = self.session().await?;
-        let (transaction, _) = judge(&session, actor, agent, Ok).await?;
-        let [rows] = transaction.commit([(SET, &[&agent.0, &settings.display_name, &max_runs])]).await?;
-        Ok((read(rows.first().ok_or(NO_AGENT)?)?, Vec::new()))
+        let (transaction, _) = judge(&session, actor, agent, &[agent.0], Ok).await?;
+        let [rows] = transaction.run([(SET, &[&agent.0, &settings.display_name, &max_runs])]).await?;
+        let drafts = transaction.offer(&[agent.0]).await;
+        let changed = drafts.and_then(|drafts| Ok((read(rows.first().ok_or(NO_AGENT)?)?, drafts)));
+        let (transaction, (agent, drafts)) = transaction.decided(changed).await?;
+        Ok((agent, transaction.append_all(&drafts).await?))
     }
 
     async fn try_revoke(&self, actor: UserId, agent: AgentId) -> Result<(AuthSessionId, Vec<Event>), Fault> {
         let session = self.session().await?;
-        let (transaction, judged) = judge(&session, actor, agent, Ok).await?;
+        let ending = session.open_runs_of(agent, None).await?;
+        let (transaction, judged) = judge(&session, actor, agent, ending.streams(), Ok).await?;
         if judged.revoked {
             transaction.rollback().await;
-        } else {
-            transaction.commit([(REVOKE, &[&agent.0])]).await?;
+            return Ok((judged.token, Vec::new()));
         }
-        Ok((judged.token, Vec::new()))
+        // Before its runs end, so that their places are given to none.
+        transaction.run([(REVOKE, &[&agent.0])]).await?;
+        let drafts = transaction.end_runs(&ending, Sender::User(actor)).await;
+        let (transaction, drafts) = transaction.decided(drafts).await?;
+        Ok((judged.token, transaction.append_all(&drafts).await?))
     }
 }
 
-/// Begins a transaction on an agent, under its lock, for one who may change it.
+/// Begins a transaction on an agent, under its lock and those of other `streams`, for one who may change it.
 async fn judge<'a>(
     session: &'a Session,
     actor: UserId,
     agent: AgentId,
+    streams: &[Uuid],
     also: fn(Judged) -> Result<Judged, Fault>,
 ) -> Result<(Transaction<'a>, Judged), Fault> {
     let params: [&(dyn ToSql + Sync); 2] = [&agent.0, &actor.0];
-    let (transaction, [_, judged]) =
-        session.begin([(append::LOCK, &[&[agent.0].as_slice()]), (JUDGE, &params)]).await?;
+    let (transaction, [_, judged]) = session.begin([(append::LOCK, &[&streams]), (JUDGE, &params)]).await?;
     transaction.decided(Judged::read(&judged).and_then(also)).await
 }
 

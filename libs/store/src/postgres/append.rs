@@ -149,4 +149,15 @@ impl Transaction<'_> {
         let [rows] = self.commit([(APPEND, &append.params())]).await?;
         append.events(&rows)?.pop().ok_or_else(|| Fault::internal("no event was written"))
     }
+
+    /// Appends events, if there are any, and commits.
+    pub(super) async fn append_all(self, drafts: &[Draft]) -> Result<Vec<Event>, Fault> {
+        let append = Append::new(drafts);
+        if drafts.is_empty() {
+            self.commit([]).await?;
+            return Ok(Vec::new());
+        }
+        let [rows] = self.commit([(APPEND, &append.params())]).await?;
+        append.events(&rows)
+    }
 }

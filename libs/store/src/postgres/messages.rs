@@ -72,7 +72,7 @@ impl Messages for Postgres {
 }
 
 /// Messages as the parameters of [`APPEND`], and the streams to be locked for them.
-struct Batch<'a> {
+pub(super) struct Batch<'a> {
     messages: &'a [NewMessage],
     streams: Vec<Uuid>,
     ids: Vec<Uuid>,
@@ -86,7 +86,7 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    fn new(messages: &'a [NewMessage]) -> Self {
+    pub(super) fn new(messages: &'a [NewMessage]) -> Self {
         let rooms: Vec<Uuid> = messages.iter().map(|message| message.room.0).collect();
         let mut streams = rooms.clone();
         streams.sort_unstable();
@@ -105,7 +105,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn params(&self) -> [&(dyn ToSql + Sync); 8] {
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 8] {
         [
             &self.ids,
             &self.rooms,
@@ -119,7 +119,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The outcomes, in the order of the messages, from the rows that [`APPEND`] gave.
-    fn outcomes(&self, rows: &[Row]) -> Result<Vec<Result<Appended, Refusal>>, Fault> {
+    pub(super) fn outcomes(&self, rows: &[Row]) -> Result<Vec<Result<Appended, Refusal>>, Fault> {
         if rows.len() != self.messages.len() {
             return Err(Fault::internal("another number of verdicts than of messages"));
         }

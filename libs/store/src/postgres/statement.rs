@@ -33,6 +33,8 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::accounts::STATEMENTS,
     super::agents::STATEMENTS,
     super::append::STATEMENTS,
+    super::commands::STATEMENTS,
+    super::consumers::STATEMENTS,
     super::devices::STATEMENTS,
     super::inspect::STATEMENTS,
     super::log::STATEMENTS,
@@ -42,9 +44,11 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::reap::STATEMENTS,
     super::retention::STATEMENTS,
     super::rooms::STATEMENTS,
+    super::runs::STATEMENTS,
     super::schema::STATEMENTS,
     super::sessions::STATEMENTS,
     super::tickets::STATEMENTS,
+    super::tools::STATEMENTS,
 ];
 
 /// Every statement.

@@ -12,6 +12,8 @@ pub(crate) use store::Store as AnyStore;
 
 pub(crate) mod accounts;
 pub(crate) mod agents;
+pub(crate) mod commands;
+pub(crate) mod consumers;
 pub(crate) mod devices;
 pub(crate) mod log;
 pub(crate) mod members;
@@ -23,8 +25,13 @@ pub(crate) mod properties;
 pub(crate) mod races;
 pub(crate) mod rates;
 pub(crate) mod reap;
+pub(crate) mod rescue;
 pub(crate) mod retention;
 pub(crate) mod rooms;
+pub(crate) mod run_docs;
+pub(crate) mod run_races;
+pub(crate) mod runs;
+pub(crate) mod scene;
 pub(crate) mod sessions;
 pub(crate) mod tickets;
 pub(crate) mod world;
@@ -64,6 +71,25 @@ macro_rules! contract_tests {
                 settings_stay_where_none_are_given
                 agents_are_listed_by_id
                 ids_are_told_apart
+            }
+            commands {
+                a_question_is_answered_once
+                late_answers_do_not_count
+                only_members_ask_and_are_asked
+            }
+            consumers {
+                each_taking_raises_the_epoch
+                who_is_gone_contests_nothing
+                a_repeated_taking_does_not_fence_itself
+                a_place_is_resumed_by_its_session
+                of_many_takings_the_highest_epoch_stands
+                nobody_takes_for_a_revoked_agent
+                cursors_move_forward_only
+                a_heartbeat_tells_what_was_lost
+                agents_are_seen_as_they_are
+                of_many_who_settle_one_tells
+                presence_is_found_around_a_person
+                an_agent_begins_with_its_rooms
             }
             devices {
                 devices_are_created_and_listed
@@ -202,6 +228,54 @@ macro_rules! contract_tests {
                 settings_change_what_is_given
                 rooms_are_listed_by_id
                 handles_are_found_among_members
+            }
+            rescue {
+                nothing_due_is_left_alone
+                a_lost_holder_is_replaced_until_attempts_end
+                leases_are_kept_by_heartbeats
+                who_does_not_stop_is_stopped
+                work_and_waiting_end_sometime
+                a_rescue_is_bounded_and_comes_to_its_end
+            }
+            run_docs {
+                patches_lead_from_version_to_version
+                a_batch_has_an_outcome_for_each
+                a_flush_is_repeatable
+                only_the_holder_flushes
+                watchers_are_given_what_they_lack
+                updates_are_of_many_runs
+                old_patches_go_with_a_snapshot
+                followers_see_no_hole
+            }
+            run_races {
+                of_many_who_start_one_does
+                a_start_and_a_taking_leave_one_holder
+                nothing_is_flushed_after_a_taking
+                many_flushes_of_many_runs_do_not_wait_for_ever
+                an_end_and_a_cancel_agree
+                a_start_and_a_cancel_agree
+                one_cause_is_one_run
+                places_are_never_given_twice
+                rescuers_do_not_hinder_each_other
+            }
+            runs {
+                a_run_is_offered_with_its_input
+                a_run_is_asked_for_once
+                only_members_ask_members
+                chains_of_agents_end
+                places_are_given_in_turn
+                a_message_asks_agents
+                a_run_is_started_by_one_consumer
+                a_run_ends_with_its_document
+                only_its_holder_ends_a_run
+                a_run_is_cancelled
+                few_may_cancel
+                runs_are_seen_in_their_room
+                who_takes_a_place_has_the_runs_handed_back
+                who_resumes_goes_on
+                a_new_consumer_hears_of_offered_runs
+                more_places_are_given_at_once
+                a_revoked_agent_ends_its_runs
             }
         }
     };

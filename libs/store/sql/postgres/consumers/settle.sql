@@ -1,0 +1,31 @@
+-- Notes how agents, locked before (consumers/lock_agents), are seen now, and gives back those for whom that is a change. Who was never
+-- connected is not noted.
+-- $1 agents
+WITH seen AS MATERIALIZED (
+    SELECT
+        agents.id,
+        CASE
+            WHEN agents.revoked_at IS NOT NULL OR NOT EXISTS (
+                SELECT
+                FROM agent_consumer_cursors AS consumer
+                WHERE consumer.agent_id = agents.id AND consumer.live_until > now()
+            ) THEN 'offline'
+            WHEN (
+                SELECT count(*)
+                FROM runs
+                WHERE runs.agent_id = agents.id AND runs.offered_at IS NOT NULL
+                    AND runs.status IN ('running', 'waiting')
+            ) >= agents.max_runs THEN 'busy'
+            ELSE 'online'
+        END AS status
+    FROM agents
+    WHERE agents.id = ANY ($1::uuid[])
+)
+INSERT INTO agent_presence AS noted (agent_id, status, version)
+SELECT seen.id, seen.status, 1
+FROM seen
+WHERE seen.status <> 'offline' OR EXISTS (SELECT FROM agent_presence WHERE agent_presence.agent_id = seen.id)
+ON CONFLICT (agent_id) DO UPDATE
+SET status = excluded.status, version = noted.version + 1
+WHERE noted.status <> excluded.status
+RETURNING agent_id, status, version

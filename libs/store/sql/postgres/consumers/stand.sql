@@ -1,0 +1,12 @@
+-- How the place stands that is to be taken: that of a name, or the one that a session holds (or this very connection, that
+-- asks again after a lost answer). Held until the transaction ends, also against heartbeats.
+-- $1 agent, $2 name, or null and $3 session, $4 connection
+SELECT
+    id, name, cursor, epoch, holder_session_id, connection_id,
+    live_until > clock_timestamp() AS live
+FROM agent_consumer_cursors
+WHERE agent_id = $1
+    AND (name = $2 OR ($2 IS NULL AND (holder_session_id = $3 OR connection_id = $4)))
+ORDER BY connection_id = $4 DESC
+LIMIT 1
+FOR UPDATE

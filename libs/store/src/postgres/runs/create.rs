@@ -1,0 +1,235 @@
+//! Asking for runs, alone or by a message.
+
+use domain::{AgentId, Event, EventId, EventKind, RunId};
+use serde_json::json;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::events::requested;
+use super::locked::ids;
+use super::{CREATE, JUDGE, OFFER, READ, read};
+use crate::error::Refusal;
+use crate::messages::{Appended, NewMessage};
+use crate::postgres::Postgres;
+use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::messages;
+use crate::postgres::row::Columns;
+use crate::postgres::sqlstate::Fault;
+use crate::postgres::transaction::Transaction;
+use crate::runs::{NewRun, Requested, RunCreated};
+
+const TOO_LONG: Refusal = Refusal::Conflict("too many agents have asked each other in turn");
+
+/// Runs as the parameters of `runs/judge` and `runs/create`.
+struct Batch<'a> {
+    ids: Vec<Uuid>,
+    rooms: Vec<Uuid>,
+    agents: Vec<Uuid>,
+    kinds: Vec<&'static str>,
+    requesters: Vec<Uuid>,
+    causes: Vec<Option<&'a str>>,
+    inputs: Vec<&'a str>,
+    hops: Vec<i32>,
+}
+
+impl<'a> Batch<'a> {
+    /// Runs whose chains are not known yet.
+    fn asked(runs: &'a [NewRun]) -> Self {
+        Self::of(&runs.iter().map(|run| (run, 0)).collect::<Vec<_>>())
+    }
+
+    fn of(runs: &[(&'a NewRun, i32)]) -> Self {
+        let all = || runs.iter().map(|(run, _)| *run);
+        Self {
+            ids: all().map(|run| run.id.0).collect(),
+            rooms: all().map(|run| run.room.0).collect(),
+            agents: all().map(|run| run.agent.0).collect(),
+            kinds: all().map(|run| run.requester.kind()).collect(),
+            requesters: all().map(|run| run.requester.id()).collect(),
+            causes: all().map(|run| run.cause.as_deref()).collect(),
+            inputs: all().map(|run| &*run.input).collect(),
+            hops: runs.iter().map(|(_, hops)| *hops).collect(),
+        }
+    }
+
+    /// Streams to be locked.
+    fn streams(&self) -> Vec<Uuid> {
+        self.rooms.iter().chain(&self.agents).copied().collect()
+    }
+
+    fn questions(&self) -> [&(dyn ToSql + Sync); 6] {
+        [&self.ids, &self.rooms, &self.agents, &self.kinds, &self.requesters, &self.causes]
+    }
+
+    fn params(&self) -> [&(dyn ToSql + Sync); 8] {
+        let [ids, rooms, agents, kinds, requesters, causes] = self.questions();
+        [ids, rooms, agents, kinds, requesters, causes, &self.inputs, &self.hops]
+    }
+}
+
+/// What becomes of asking for a run.
+enum Verdict {
+    /// It is made, so far along its chain.
+    New(i32),
+    /// It was made before.
+    Known(RunId),
+    Refused(Refusal),
+}
+
+impl Verdict {
+    fn read(run: &NewRun, row: &Row) -> Result<Self, Fault> {
+        if !row.value::<bool>("requester_in")? {
+            return Ok(Self::Refused(Refusal::NotFound("room")));
+        }
+        if let Some(known) = row.value::<Option<Uuid>>("known")? {
+            return Ok(if row.value("same")? {
+                Self::Known(RunId(known))
+            } else {
+                Self::Refused(Refusal::NonceReused)
+            });
+        }
+        if !row.value::<bool>("agent_in")? {
+            return Ok(Self::Refused(Refusal::NotFound("agent")));
+        }
+        let hops: i32 = row.value("hops")?;
+        Ok(if i64::from(hops) > i64::from(run.max_hops) { Self::Refused(TOO_LONG) } else { Self::New(hops) })
+    }
+
+    fn read_all(runs: &[NewRun], rows: &[Row]) -> Result<Vec<Self>, Fault> {
+        if rows.len() != runs.len() {
+            return Err(Fault::internal("another number of verdicts than of runs"));
+        }
+        runs.iter().zip(rows).map(|(run, row)| Self::read(run, row)).collect()
+    }
+}
+
+/// Runs that were made, and what is to be told of them.
+struct Made<'a> {
+    runs: Vec<&'a NewRun>,
+    requested: Vec<Draft>,
+}
+
+impl Made<'_> {
+    /// `run.created` of each, after what `before` gives for it, then `run.requested` of those that have a place.
+    fn drafts(self, before: impl Fn(&NewRun) -> Option<Draft>) -> Vec<Draft> {
+        let mut drafts = Vec::with_capacity(self.runs.len() * 3);
+        for run in self.runs {
+            drafts.extend(before(run));
+            let body = json!({ "run_id": run.id, "agent_id": run.agent });
+            drafts.push(Draft::of_member(run.requester, run.room, EventKind::RunCreated, &body));
+        }
+        drafts.extend(self.requested);
+        drafts
+    }
+}
+
+impl Postgres {
+    pub(super) async fn try_create_run(&self, run: &NewRun) -> Result<RunCreated, Fault> {
+        let asked = std::slice::from_ref(run);
+        let batch = Batch::asked(asked);
+        let session = self.session().await?;
+        let (transaction, [_, rows]) =
+            session.begin([(append::LOCK, &[&batch.streams()]), (JUDGE, &batch.questions())]).await?;
+        let verdict = Verdict::read_all(asked, &rows)
+            .and_then(|mut verdicts| verdicts.pop().ok_or_else(|| Fault::internal("no verdict")));
+        let (transaction, verdict) = transaction.decided(verdict).await?;
+        let hops = match verdict {
+            Verdict::New(hops) => hops,
+            Verdict::Known(known) => {
+                let [rows] = transaction.commit([(READ, &[&[known.0].as_slice()])]).await?;
+                return Ok(RunCreated { run: read::the_run(&rows)?, created: false, events: Vec::new() });
+            }
+            Verdict::Refused(refusal) => {
+                transaction.rollback().await;
+                return Err(refusal.into());
+            }
+        };
+        let made = transaction.make(&[(run, hops)]).await;
+        let (transaction, made) = transaction.decided(made).await?;
+        let drafts = made.drafts(|_| None);
+        let append = Append::new(&drafts);
+        let [written, rows] = transaction
+            .commit([(append::APPEND, &append.params()), (READ, &[&[run.id.0].as_slice()])])
+            .await?;
+        Ok(RunCreated { run: read::the_run(&rows)?, created: true, events: append.events(&written)? })
+    }
+
+    pub(super) async fn try_append_request(
+        &self,
+        message: &NewMessage,
+        runs: &[NewRun],
+    ) -> Result<Requested, Fault> {
+        let alone = messages::Batch::new(std::slice::from_ref(message));
+        let batch = Batch::asked(runs);
+        let mut streams = batch.streams();
+        streams.push(message.room.0);
+        let session = self.session().await?;
+        let (transaction, [_, appended, rows]) = session
+            .begin([
+                (append::LOCK, &[&streams]),
+                (messages::APPEND, &alone.params()),
+                (JUDGE, &batch.questions()),
+            ])
+            .await?;
+        let judged = the_message(&alone, &appended)
+            .and_then(|appended| Ok((appended, Verdict::read_all(runs, &rows)?)));
+        let (transaction, (appended, verdicts)) = transaction.decided(judged).await?;
+        let mut outcome = Requested { appended, events: Vec::new(), runs: Vec::new(), refused: Vec::new() };
+        if !outcome.appended.fresh {
+            transaction.rollback().await;
+            return Ok(outcome);
+        }
+        let mut fresh = Vec::new();
+        for (run, verdict) in runs.iter().zip(verdicts) {
+            match verdict {
+                Verdict::New(hops) => fresh.push((run, hops)),
+                Verdict::Known(_) => {}
+                Verdict::Refused(refusal) => outcome.refused.push((run.agent, refusal)),
+            }
+        }
+        let made = transaction.make(&fresh).await;
+        let (transaction, made) = transaction.decided(made).await?;
+        outcome.runs = made.runs.iter().map(|run| run.id).collect();
+        let event = outcome.appended.event.clone();
+        let drafts = made.drafts(|run| Some(copy(&event, run.agent)));
+        outcome.events.push(event);
+        outcome.events.extend(transaction.append_all(&drafts).await?);
+        Ok(outcome)
+    }
+}
+
+/// What came of a message that was appended alone.
+fn the_message(alone: &messages::Batch<'_>, rows: &[Row]) -> Result<Appended, Fault> {
+    let outcome = alone.outcomes(rows)?.pop().ok_or_else(|| Fault::internal("a message without verdict"))?;
+    Ok(outcome?)
+}
+
+/// A message as it stands in the stream of an agent that it mentions.
+fn copy(message: &Event, agent: AgentId) -> Draft {
+    Draft {
+        stream: agent.into(),
+        id: EventId::new(),
+        kind: message.kind.clone(),
+        sender: message.sender,
+        nonce: None,
+        data: message.data.clone(),
+        trace: message.trace.clone(),
+    }
+}
+
+impl Transaction<'_> {
+    /// Makes runs, so far along their chains, and gives them the places that are free.
+    async fn make<'a>(&self, runs: &[(&'a NewRun, i32)]) -> Result<Made<'a>, Fault> {
+        if runs.is_empty() {
+            return Ok(Made { runs: Vec::new(), requested: Vec::new() });
+        }
+        let batch = Batch::of(runs);
+        let [made, offered] = self.run([(CREATE, &batch.params()), (OFFER, &[&batch.agents])]).await?;
+        let made = ids(&made)?;
+        Ok(Made {
+            runs: runs.iter().map(|(run, _)| *run).filter(|run| made.contains(&run.id.0)).collect(),
+            requested: offered.iter().map(requested).collect::<Result<_, Fault>>()?,
+        })
+    }
+}

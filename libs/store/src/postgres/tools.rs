@@ -1,0 +1,7 @@
+//! Calls of tools in PostgreSQL.
+
+use crate::postgres::statement::statements;
+
+statements! {
+    CANCEL = "tools/cancel";
+}
