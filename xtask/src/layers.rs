@@ -10,7 +10,7 @@ use crate::repo::{Repo, TextFile};
 use crate::steps::say;
 
 /// Every crate of the workspace with its layer. A new crate is placed here first.
-const LAYERS: [(&str, u8); 19] = [
+const LAYERS: [(&str, u8); 20] = [
     ("domain", 0),
     ("protocol", 0),
     ("localpg", 0),
@@ -23,6 +23,8 @@ const LAYERS: [(&str, u8); 19] = [
     ("client", 2),
     // What all roles share lies between the libraries and the roles (docs/adr/0009).
     ("node", 3),
+    // Agents that come with the product: clients like any other.
+    ("bridge", 3),
     ("switchboard-api", 4),
     ("switchboard-gateway", 4),
     ("switchboard-worker", 4),
