@@ -110,7 +110,7 @@ CREATE TABLE tool_calls (
 CREATE UNIQUE INDEX tool_calls_nonce ON tool_calls (run_id, epoch, nonce) WHERE nonce IS NOT NULL;
 CREATE INDEX tool_calls_run_pending ON tool_calls (run_id) WHERE status = 'pending';
 CREATE INDEX tool_calls_user_pending ON tool_calls (user_id) WHERE status = 'pending';
-CREATE INDEX tool_calls_deadline ON tool_calls (deadline) WHERE status = 'pending';
+CREATE INDEX tool_calls_deadline ON tool_calls (deadline, id) WHERE status = 'pending';
 
 -- Questions wait seconds; after a crash whoever asked asks again.
 CREATE UNLOGGED TABLE autocomplete_requests (

@@ -42,6 +42,7 @@ pub use rooms::Rooms;
 pub use runs::Runs;
 pub use sessions::Sessions;
 pub use tickets::Tickets;
+pub use tools::Tools;
 
 /// Everything that is kept: what a role holds as `Arc<dyn Store>`.
 pub trait Store:
@@ -59,6 +60,7 @@ pub trait Store:
     + Runs
     + Sessions
     + Tickets
+    + Tools
     + Send
     + Sync
     + 'static
@@ -81,6 +83,7 @@ impl<T> Store for T where
         + Runs
         + Sessions
         + Tickets
+        + Tools
         + Send
         + Sync
         + 'static

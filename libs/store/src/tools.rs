@@ -3,11 +3,12 @@
 //! A call is pending until the first answer of its person, its deadline, or the end of its run. Whoever waits registers for
 //! the wake-up first, then reads the row.
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::{AgentId, Event, RoomId, RunId, SlotSessionId, ToolCallId, UserId};
+use domain::{AgentId, Event, Invalid, RoomId, RunId, SlotSessionId, ToolCallId, UserId};
 use jiff::Timestamp;
 
 use crate::error::StoreError;
@@ -33,7 +34,7 @@ pub struct NewToolCall {
     pub args: Arc<str>,
     /// How long it may take.
     pub timeout: Duration,
-    /// Makes the call safe to repeat, within its run.
+    /// Makes the call safe to repeat, within its execution: a later one begins anew.
     pub nonce: Option<String>,
 }
 
@@ -48,6 +49,33 @@ pub enum ToolStatus {
     Expired,
     /// Its run is over.
     Cancelled,
+}
+
+impl ToolStatus {
+    /// The name as it is stored and sent.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Answered => "answered",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl FromStr for ToolStatus {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "pending" => Ok(Self::Pending),
+            "answered" => Ok(Self::Answered),
+            "expired" => Ok(Self::Expired),
+            "cancelled" => Ok(Self::Cancelled),
+            _ => Err(Invalid::new("status", text, "pending, answered, expired or cancelled")),
+        }
+    }
 }
 
 /// A call.
@@ -96,7 +124,7 @@ pub trait Tools {
     /// # Errors
     ///
     /// `NotFound` for a run that is not the agent's, or a person who is not in its room; `Conflict` when the run is not worked on, by this session and
-    /// execution where they are given.
+    /// execution where they are given, or the id is in use elsewhere.
     async fn call_tool(&self, call: &NewToolCall) -> Result<(ToolCall, Vec<Event>), StoreError>;
 
     /// One call.

@@ -34,6 +34,7 @@ pub(crate) mod runs;
 pub(crate) mod scene;
 pub(crate) mod sessions;
 pub(crate) mod tickets;
+pub(crate) mod tools;
 pub(crate) mod world;
 
 macro_rules! contract_tests {
@@ -276,6 +277,17 @@ macro_rules! contract_tests {
                 a_new_consumer_hears_of_offered_runs
                 more_places_are_given_at_once
                 a_revoked_agent_ends_its_runs
+            }
+            tools {
+                a_call_is_made_and_answered
+                a_run_waits_for_all_of_its_calls
+                a_call_is_repeatable
+                only_who_works_on_a_run_calls
+                only_who_is_asked_answers
+                calls_expire
+                calls_end_with_their_run
+                of_many_answers_one_counts
+                an_answer_and_an_end_agree
             }
         }
     };

@@ -2,6 +2,8 @@
 //!
 //! What agents and browsers gave as JSON is put into the events as it is.
 
+use std::sync::Arc;
+
 use domain::{AgentId, EventKind, RoomId, RunId, RunStatus, Sender, StreamRef, ToolCallId, UserId};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -110,4 +112,9 @@ impl Resolved<'_> {
         let for_person = Draft { stream: self.user.into(), id: domain::EventId::new(), ..for_agent.clone() };
         Ok([for_agent, for_person])
     }
+}
+
+/// A column of JSON text.
+pub(in crate::postgres) fn json_text(row: &Row, column: &str) -> Result<Option<Arc<str>>, Fault> {
+    Ok(row.value::<Option<&str>>(column)?.map(Arc::from))
 }
