@@ -10,6 +10,9 @@
 //! one task: the reader takes the client's frames one after the other and puts answers into
 //! the outbox, the writer alone writes, from the feed. Whichever ends first decides how the connection closes.
 
+mod agent;
+mod answer;
+mod person;
 mod reader;
 mod start;
 mod writer;
@@ -19,8 +22,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::ConnectionId;
+use prometheus::IntGauge;
 use protocol::{CloseCode, Encoding, ServerFrame};
-use realtime::{Body, Encoded, Feed, Wire};
+use realtime::{Body, Encoded, Feed, Hold, Wire};
 
 use crate::credentials::Credentials;
 use crate::gateway::Gateway;
@@ -54,13 +58,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, socket: Socket, encoding: Encodin
     let id = ConnectionId::new();
     let place = Arc::clone(&gateway.places).try_acquire_owned();
     let end = match &place {
-        Ok(_) => {
-            let open = gateway.parts.metrics.connections.with_label_values(&["gateway", "device"]);
-            open.inc();
-            let end = live(&gateway, id, encoding, credentials, &mut reader, &mut writer).await;
-            open.dec();
-            end
-        }
+        Ok(_) => live(&gateway, id, encoding, credentials, &mut reader, &mut writer).await,
         Err(_) => End::Close(CloseCode::ConnectionLimit),
     };
     let code = match &end {
@@ -87,7 +85,7 @@ async fn close(reader: Reader, writer: Writer, end: End, deadline: Duration) {
 }
 
 async fn live(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     id: ConnectionId,
     encoding: Encoding,
     credentials: Credentials,
@@ -101,6 +99,7 @@ async fn live(
         Err(end) => return end,
     };
     let connection = Arc::clone(&opened.connection);
+    let _counted = Counted::new(gateway, &connection);
     let held = Held { gateway, connection: &connection };
     let feed = Feed::new(opened, Arc::clone(&gateway.parts.catchup));
     let end = tokio::select! {
@@ -108,6 +107,9 @@ async fn live(
         end = writer::write(gateway, &connection, encoding, feed, writer) => end,
     };
     drop(held);
+    if let Hold::Consumer(slot) = connection.hold {
+        Box::pin(gateway.parts.operations.consumer_left(slot.agent, slot.session)).await;
+    }
     if let End::Close(CloseCode::NodeDrains) = end
         && !writer.is_torn()
     {
@@ -123,6 +125,27 @@ async fn say_drain(gateway: &Gateway, encoding: Encoding, writer: &mut Writer) {
     let drain = Encoded::frame(ServerFrame::Drain(protocol::frame::Drain { after_ms }));
     let frame = wire(&drain, encoding);
     let _told = tokio::time::timeout(gateway.settings.close_timeout, writer.write(&frame)).await;
+}
+
+/// A connection that is counted as long as it is live.
+struct Counted(IntGauge);
+
+impl Counted {
+    fn new(gateway: &Gateway, connection: &realtime::Connection) -> Self {
+        let kind = match connection.hold {
+            Hold::Consumer(_) => "consumer",
+            Hold::Device(_) | Hold::Nothing => "device",
+        };
+        let open = gateway.parts.metrics.connections.with_label_values(&["gateway", kind]);
+        open.inc();
+        Self(open)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 /// A session that ends on this node when it is dropped, also when the task is aborted.

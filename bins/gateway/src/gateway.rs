@@ -25,6 +25,9 @@ use crate::websocket::handshake;
 /// The path of the gateway.
 pub const PATH: &str = "/v1/gateway";
 
+/// Completions that connections of one node wait for at one time.
+const QUESTIONS: usize = 1000;
+
 /// What the gateway stands on: parts of the node.
 #[derive(Clone)]
 pub struct Parts {
@@ -53,6 +56,8 @@ pub struct Gateway {
     pub(crate) parts: Parts,
     pub(crate) settings: GatewaySettings,
     pub(crate) places: Arc<Semaphore>,
+    /// Completions that are asked for at one time.
+    pub(crate) questions: Arc<Semaphore>,
 }
 
 impl Gateway {
@@ -60,7 +65,8 @@ impl Gateway {
     #[must_use]
     pub fn new(settings: GatewaySettings, parts: Parts) -> Arc<Self> {
         let places = Arc::new(Semaphore::new(settings.max_connections.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Self { parts, settings, places })
+        let questions = Arc::new(Semaphore::new(QUESTIONS));
+        Arc::new(Self { parts, settings, places, questions })
     }
 
     /// The route of the gateway.

@@ -1,4 +1,4 @@
-//! The role: retention on a node.
+//! The role: retention and rescue on a node.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use node::{App, BuildError, Node, RoleName, Settings};
 use process::supervise::Phase;
 use tokio::net::TcpListener;
 
+use crate::rescue;
 use crate::retention::{Retention, RetentionMetrics};
 
 /// Builds a node of role worker; `admin` is its only listener.
@@ -32,6 +33,13 @@ pub async fn build(settings: &Settings, id: NodeId, admin: TcpListener) -> Resul
 pub fn install(node: &Node, settings: &Settings) -> Result<(), BuildError> {
     settings.retention.check(settings.auth.access_ttl)?;
     let metrics = RetentionMetrics::register(node.metrics.registry())?;
+    let (stopping, drain) = (node.supervisor.token(Phase::Intake), node.supervisor.at(Phase::Drain));
+    let (drained, operations) = (drain.token(), node.operations.clone());
+    let interval = settings.runs.rescue_interval;
+    drain.critical("rescue of runs", async move {
+        rescue::run(operations, interval, stopping).await;
+        drained.cancelled().await;
+    });
     let retention = Retention::new(Arc::clone(&node.store) as _, settings.retention.clone(), metrics);
     // It begins no batch once the node stops, and has the drain to end the one at hand.
     let (stopping, drain) = (node.supervisor.token(Phase::Intake), node.supervisor.at(Phase::Drain));

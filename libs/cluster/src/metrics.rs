@@ -11,6 +11,7 @@ use crate::error::Error;
 pub struct Metrics {
     pub(crate) sent: IntCounter,
     pub(crate) batch_size: Histogram,
+    pub(crate) largest_payload: IntGauge,
     pub(crate) dropped: IntCounter,
     pub(crate) send_errors: IntCounter,
     pub(crate) received: IntCounterVec,
@@ -50,6 +51,11 @@ impl Metrics {
             "How full PostgreSQL's notification queue is, 0 to 1; full, every NOTIFY fails.",
         )?;
         registry.register(Box::new(queue_usage.clone()))?;
+        let largest_payload = IntGauge::new(
+            "switchboard_notify_largest_payload_bytes",
+            "Bytes of the largest payload sent by this process; PostgreSQL takes less than 8000.",
+        )?;
+        registry.register(Box::new(largest_payload.clone()))?;
         let connected =
             IntGauge::new("switchboard_listener_connected", "1 while this node hears other nodes, else 0.")?;
         registry.register(Box::new(connected.clone()))?;
@@ -60,6 +66,7 @@ impl Metrics {
                 "Entries per statement.",
                 exponential_buckets(1.0, 4.0, 8)?,
             )?,
+            largest_payload,
             dropped: counter(
                 "switchboard_notify_dropped_total",
                 "Entries dropped because too many were waiting.",

@@ -158,6 +158,9 @@ impl NotifierTask {
             let sent = batch.entries.drain(part).len();
             self.waiting.metrics.sent.inc_by(sent as u64);
             self.waiting.metrics.batch_size.observe(sent as f64);
+            let largest = payloads.iter().map(String::len).max().unwrap_or_default() as i64;
+            let known = &self.waiting.metrics.largest_payload;
+            known.set(known.get().max(largest));
         }
         Ok(())
     }

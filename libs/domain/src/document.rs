@@ -56,6 +56,12 @@ pub const MAX_DEPTH: usize = 64;
 /// A fresh document as JSON.
 pub const EMPTY: &str = r#"{"items":[]}"#;
 
+/// Whether JSON holds a NUL character, which PostgreSQL can't keep. It can only come as an escape, which almost no text has.
+#[must_use]
+pub fn has_nul(json: &str) -> bool {
+    json.contains(r"\u0000") && serde_json::from_str(json).is_ok_and(|value| size::has_nul(&value))
+}
+
 /// How much of a call may be moved and copied, in multiples of the size that is allowed.
 const WORK: usize = 4;
 

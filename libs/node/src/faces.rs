@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use auth::Identity;
 use process::supervise::Phase;
-use realtime::{CatchUp, Limits, Sessions};
+use realtime::{CatchUp, Limits, SessionLimits, Sessions};
 
 use crate::node::{BuildError, Node};
 use crate::settings::Settings;
@@ -54,8 +54,11 @@ impl Faces {
             Arc::clone(&node.store),
             Arc::new(node.notifier.clone()),
             node.info.id,
-            Limits { frames: sync.outbox_frames, bytes: sync.outbox_bytes },
-            settings.relay.catchups,
+            SessionLimits {
+                outbox: Limits { frames: sync.outbox_frames, bytes: sync.outbox_bytes },
+                at_once: settings.relay.catchups,
+                consumer_live: settings.runs.consumer_live(),
+            },
         );
         let catchup =
             CatchUp::new(Arc::clone(&node.hub), Arc::clone(&node.store), settings.relay.catchups, sync.page);

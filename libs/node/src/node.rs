@@ -6,7 +6,7 @@ use std::time::Duration;
 use auth::{AuthError, Identity};
 use cluster::{Connect, Listener, ListenerState, Notifier, Receiver, Session};
 use domain::{AuthSessionId, Invalid, NodeId};
-use operations::{Announcer, Operations, OperationsMetrics, combiner};
+use operations::{Announcer, Operations, OperationsMetrics, OperationsSettings, combiner};
 use process::health::Health;
 use process::metrics::Metrics;
 use process::supervise::{Failure, Phase, Supervisor};
@@ -135,7 +135,11 @@ impl Node {
             Relay::new(Arc::clone(&hub), Arc::clone(&store), settings.relay.sweep_interval, realtime.clone());
         let supervisor = Supervisor::new(settings.shutdown.clone());
         let health = Health::new();
-        let receiver = Arc::new(NodeReceiver { relay: Arc::clone(&relay), identity: OnceLock::new() });
+        let receiver = Arc::new(NodeReceiver {
+            relay: Arc::clone(&relay),
+            identity: OnceLock::new(),
+            operations: OnceLock::new(),
+        });
         let notifier = match settings.cluster.mode {
             ClusterMode::Single => Notifier::alone(),
             ClusterMode::Multi => channel(settings, info.id, &metrics, &supervisor, &health, &receiver)?,
@@ -151,10 +155,17 @@ impl Node {
             Arc::clone(&store),
             announcer,
             combiner,
-            settings.messages.clone(),
-            settings.agents.clone(),
-            settings.sync.typing_min_interval,
+            OperationsSettings {
+                messages: settings.messages.clone(),
+                agents: settings.agents.clone(),
+                typing_min_interval: settings.sync.typing_min_interval,
+                runs: settings.runs.clone(),
+                tools: settings.tools.clone(),
+                commands: settings.commands.clone(),
+            },
         );
+        // There is one for each node; a second would be the same.
+        drop(receiver.operations.set(operations.clone()));
         let node = Self {
             info,
             store,
@@ -180,9 +191,14 @@ impl Node {
             bus.critical(format!("relay {shard}"), Arc::clone(&self.relay).run_shard(shard, bus.token()));
         }
         bus.critical("sweep", Arc::clone(&self.relay).run_sweep(bus.token()));
+        bus.critical("relay of runs", Arc::clone(&self.relay).run_boxes(bus.token()));
+        bus.critical("relay of presence", Arc::clone(&self.relay).run_presence(bus.token()));
+        bus.critical("questions", self.operations.clone().put_questions(bus.token()));
         // Sends of connections that drain are still committed; then it is the combiner's turn.
         let handover = self.supervisor.at(Phase::Handover);
         handover.critical("combiner", combining.run(handover.token()));
+        handover.critical("flusher of runs", self.operations.flushing().run(handover.token()));
+        handover.critical("consumers", self.operations.clone().keep_consumers(handover.token()));
         let store = Arc::clone(&self.store);
         self.health.add_check("database", move || {
             let store = Arc::clone(&store);
@@ -322,6 +338,7 @@ async fn heartbeat(store: Arc<dyn Store>, info: NodeInfo, interval: Duration, st
 struct NodeReceiver {
     relay: Arc<Relay>,
     identity: OnceLock<Arc<Identity>>,
+    operations: OnceLock<Operations>,
 }
 
 impl Receiver for NodeReceiver {
@@ -332,10 +349,16 @@ impl Receiver for NodeReceiver {
             identity.revocations().insert(AuthSessionId(session));
         }
         self.relay.notified(&entry);
+        if let Some(operations) = self.operations.get() {
+            operations.notified(&entry);
+        }
     }
 
     fn connected(&self) {
         self.relay.sweep_soon();
+        if let Some(operations) = self.operations.get() {
+            operations.heard_again();
+        }
         if let Some(identity) = self.identity.get() {
             identity.revocations().ask_soon();
         }

@@ -40,6 +40,12 @@ pub struct Settings {
     pub messages: operations::MessageSettings,
     /// The write path.
     pub append: operations::AppendSettings,
+    /// Runs of agents.
+    pub runs: operations::RunSettings,
+    /// Tools in browsers.
+    pub tools: operations::ToolSettings,
+    /// Commands that agents complete.
+    pub commands: operations::CommandSettings,
     /// Sign-ins.
     pub auth: auth::AuthSettings,
     /// Tickets.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::{AuthSessionId, DeviceId, Event, RoomId, UserId};
+use domain::{AuthSessionId, DeviceId, Event, RequestId, RoomId, RunId, ToolCallId, UserId};
 use protocol::notify::Kind;
-use realtime::{Announce, Hub, Path};
+use realtime::livebox::Flushed;
+use realtime::{Announce, Hub, pass_on};
+use store::consumers::AgentPresence;
 use store::sessions::EndedSession;
 
 /// Tells this node's hub and the other nodes. Nothing here blocks, and nothing here decides whether an
@@ -30,10 +32,7 @@ impl Announcer {
 
     /// Events that were committed, in the order of commit.
     pub fn events(&self, events: impl IntoIterator<Item = Event>) {
-        for event in events {
-            self.others.announce(Kind::Stream, event.stream.id.into(), Some(event.seq));
-            self.hub.publish(event, Path::Local);
-        }
+        pass_on(&self.hub, &*self.others, events);
     }
 
     /// A sign-in that was ended: its connections close everywhere.
@@ -50,8 +49,47 @@ impl Announcer {
 
     /// A device's slot stands at `epoch`: whoever holds a lower one loses it.
     pub fn device_fenced(&self, device: DeviceId, epoch: u64) {
-        self.hub.fence_device(device, epoch);
+        self.hub.fence(device.0, epoch);
         self.others.announce(Kind::DeviceSession, device.0.into(), Some(epoch));
+    }
+
+    /// A flush of a run that is worked on here.
+    pub(crate) fn run_flushed(&self, flushed: &Flushed<'_>) {
+        self.hub.run_flushed(flushed);
+        self.others.announce(Kind::RunUpdated, flushed.run.0.into(), Some(flushed.version));
+    }
+
+    /// A run stands differently, its document at `version`.
+    pub(crate) fn run_updated(&self, run: RunId, version: u64) {
+        self.hub.boxes().touch(run);
+        self.others.announce(Kind::RunUpdated, run.0.into(), Some(version));
+    }
+
+    /// A run stands differently, whatever its version.
+    pub(crate) fn run_touched(&self, run: RunId) {
+        self.hub.boxes().touch(run);
+        self.others.announce(Kind::RunUpdated, run.0.into(), None);
+    }
+
+    /// A call is no longer pending.
+    pub(crate) fn tool_result(&self, call: ToolCallId) {
+        self.others.announce(Kind::ToolResult, call.0.into(), None);
+    }
+
+    /// An agent is asked for a completion.
+    pub(crate) fn asked(&self, request: RequestId) {
+        self.others.announce(Kind::AutocompleteRequested, request.0.into(), None);
+    }
+
+    /// An agent has completed.
+    pub(crate) fn answered(&self, request: RequestId) {
+        self.others.announce(Kind::AutocompleteAnswered, request.0.into(), None);
+    }
+
+    /// An agent is seen differently.
+    pub(crate) fn agent_seen(&self, seen: &AgentPresence) {
+        self.hub.agents().touch(seen.agent);
+        self.others.announce(Kind::AgentPresence, seen.agent.0.into(), Some(seen.version));
     }
 
     /// Somebody types in a room.

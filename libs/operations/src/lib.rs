@@ -11,15 +11,21 @@
 pub mod agents;
 pub mod announcer;
 pub mod combiner;
+pub mod commands;
+pub mod consumers;
 pub mod error;
 pub mod messages;
 pub mod metrics;
 pub mod people;
 pub mod rooms;
+pub mod runs;
 pub mod settings;
+pub mod tools;
 pub mod typing;
+mod waiters;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use store::Store;
 
@@ -29,9 +35,14 @@ pub use combiner::Combiner;
 pub use error::Error;
 pub use messages::SendMessage;
 pub use metrics::OperationsMetrics;
-pub use settings::{AgentsSettings, AppendSettings, MessageSettings};
+pub use runs::{BuiltRun, EndRun, FlushTask, RequestRun};
+pub use settings::{AgentsSettings, AppendSettings, CommandSettings, MessageSettings, RunSettings, ToolSettings};
+pub use tools::CallTool;
 
+use crate::commands::Asked;
+use crate::runs::live::LiveRuns;
 use crate::typing::TypingLimit;
+use crate::waiters::Waiters;
 
 /// The operations of one node.
 #[derive(Clone)]
@@ -40,8 +51,31 @@ pub struct Operations {
     announcer: Announcer,
     combiner: Combiner,
     typing: Arc<TypingLimit>,
+    live: Arc<LiveRuns>,
+    waiters: Arc<Waiters>,
+    asked: Arc<Asked>,
     messages: MessageSettings,
     agents: AgentsSettings,
+    runs: RunSettings,
+    tools: ToolSettings,
+    commands: CommandSettings,
+}
+
+/// The settings of all operations.
+#[derive(Debug, Clone)]
+pub struct OperationsSettings {
+    /// Messages.
+    pub messages: MessageSettings,
+    /// How often one person is said to type in one room.
+    pub typing_min_interval: Duration,
+    /// Agents.
+    pub agents: AgentsSettings,
+    /// Runs of agents.
+    pub runs: RunSettings,
+    /// Tools in browsers.
+    pub tools: ToolSettings,
+    /// Commands.
+    pub commands: CommandSettings,
 }
 
 impl Operations {
@@ -51,12 +85,33 @@ impl Operations {
         store: Arc<dyn Store>,
         announcer: Announcer,
         combiner: Combiner,
-        messages: MessageSettings,
-        agents: AgentsSettings,
-        typing_min_interval: std::time::Duration,
+        settings: OperationsSettings,
     ) -> Self {
-        let typing = Arc::new(TypingLimit::new(typing_min_interval));
-        Self { store, announcer, combiner, typing, messages, agents }
+        Self {
+            store,
+            announcer,
+            combiner,
+            typing: Arc::new(TypingLimit::new(settings.typing_min_interval)),
+            live: Arc::default(),
+            waiters: Arc::default(),
+            asked: Arc::default(),
+            messages: settings.messages,
+            agents: settings.agents,
+            runs: settings.runs,
+            tools: settings.tools,
+            commands: settings.commands,
+        }
+    }
+
+    /// The task that flushes runs of this node's consumers.
+    #[must_use]
+    pub fn flushing(&self) -> FlushTask {
+        FlushTask {
+            store: Arc::clone(&self.store),
+            announcer: self.announcer.clone(),
+            live: Arc::clone(&self.live),
+            settings: self.runs.clone(),
+        }
     }
 
     /// The store, for reads.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::{AgentId, Event, EventId, Principal, RoomId, UserId, mention, text};
+use domain::{AgentId, Event, EventId, Principal, RoomId, RunId, UserId, mention, text};
 use serde::Serialize;
 use store::StoreError;
 use store::messages::{Appended, MessageEdit, NewMessage, Reaction};
+use store::runs::NewRun;
 
 use crate::Operations;
 use crate::error::Error;
@@ -82,7 +83,39 @@ impl Operations {
             reply_to: send.reply_to,
             trace: send.trace,
         };
-        self.combiner.append(message).await
+        if mentioned.agents.is_empty() {
+            return self.combiner.append(message).await;
+        }
+        self.send_request(message, &send.body, mentioned.agents).await
+    }
+
+    /// Sends a message that mentions agents, with their runs in the same commit.
+    async fn send_request(
+        &self,
+        message: NewMessage,
+        body: &str,
+        agents: Vec<AgentId>,
+    ) -> Result<Appended, Error> {
+        let input = json(&body)?;
+        // An agent that mentions itself asks nobody.
+        let asked = agents.into_iter().filter(|agent| Principal::Agent(*agent) != message.sender);
+        let runs: Vec<NewRun> = asked
+            .map(|agent| NewRun {
+                id: RunId::new(),
+                room: message.room,
+                agent,
+                requester: message.sender,
+                cause: Some(format!("message:{}", message.id)),
+                input: Arc::clone(&input),
+                max_hops: self.runs.max_hops,
+            })
+            .collect();
+        let requested = self.store.append_request(&message, &runs).await?;
+        for (agent, refusal) in &requested.refused {
+            tracing::info!(%agent, room = %message.room, ?refusal, "an agent that is mentioned was not asked");
+        }
+        self.announcer.events(requested.events);
+        Ok(requested.appended)
     }
 
     /// Gives a message a new body.

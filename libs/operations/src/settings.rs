@@ -1,5 +1,7 @@
 //! Settings of messages, of agents and of the write path.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Section `messages`.
@@ -43,5 +45,116 @@ pub struct AppendSettings {
 impl Default for AppendSettings {
     fn default() -> Self {
         Self { queue: 4096, max_batch: 256 }
+    }
+}
+
+/// Section `runs`.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunSettings {
+    /// How often a run that is being written is flushed to those who watch it: what comes between goes together.
+    #[serde(with = "domain::duration")]
+    pub flush_interval: Duration,
+    /// Flushes between two snapshots of the document.
+    pub snapshot_every: u32,
+    /// Largest document, in bytes of JSON.
+    pub max_doc_bytes: usize,
+    /// Operations that may wait for a flush, in bytes of JSON; who writes faster waits.
+    pub max_pending_bytes: usize,
+    /// Largest input, in bytes of JSON.
+    pub max_input_bytes: usize,
+    /// Longest chain of agents that answer agents.
+    pub max_hops: u32,
+    /// How often a node says that its consumers are connected and work on their runs.
+    #[serde(with = "domain::duration")]
+    pub heartbeat: Duration,
+    /// How long a run stays with a holder that nothing is heard of.
+    #[serde(with = "domain::duration")]
+    pub lease: Duration,
+    /// Executions that may be lost before a run expires.
+    pub max_attempts: u32,
+    /// How long a run may wait to be started.
+    #[serde(with = "domain::duration")]
+    pub queue_limit: Duration,
+    /// Longest time from the first start of a run to its end.
+    #[serde(with = "domain::duration")]
+    pub max_runtime: Duration,
+    /// How long an agent may take to stop a run that is cancelled.
+    #[serde(with = "domain::duration")]
+    pub cancel_grace: Duration,
+    /// How often workers look for runs that stand still.
+    #[serde(with = "domain::duration")]
+    pub rescue_interval: Duration,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self {
+            flush_interval: Duration::from_millis(50),
+            snapshot_every: 64,
+            max_doc_bytes: 1024 * 1024,
+            max_pending_bytes: 256 * 1024,
+            max_input_bytes: 64 * 1024,
+            max_hops: 4,
+            heartbeat: Duration::from_secs(5),
+            lease: Duration::from_secs(30),
+            max_attempts: 3,
+            queue_limit: Duration::from_secs(3600),
+            max_runtime: Duration::from_secs(3600),
+            cancel_grace: Duration::from_secs(10),
+            rescue_interval: Duration::from_secs(2),
+        }
+    }
+}
+
+impl RunSettings {
+    /// How long a consumer counts as connected when its node says nothing.
+    #[must_use]
+    pub const fn consumer_live(&self) -> Duration {
+        self.heartbeat.saturating_mul(3)
+    }
+}
+
+/// Section `tools`.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolSettings {
+    /// How long a person has for an answer, unless the call says so.
+    #[serde(with = "domain::duration")]
+    pub default_timeout: Duration,
+    /// The longest that a call may say.
+    #[serde(with = "domain::duration")]
+    pub max_timeout: Duration,
+    /// Largest arguments of a call, in bytes of JSON.
+    pub max_args_bytes: usize,
+    /// Largest result of a call, in bytes of JSON.
+    pub max_result_bytes: usize,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        Self {
+            default_timeout: Duration::from_secs(60),
+            max_timeout: Duration::from_secs(3600),
+            max_args_bytes: 64 * 1024,
+            max_result_bytes: 256 * 1024,
+        }
+    }
+}
+
+/// Section `commands`.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CommandSettings {
+    /// How long an agent has to complete a command.
+    #[serde(with = "domain::duration")]
+    pub autocomplete_timeout: Duration,
+    /// Largest input of a command, and largest answer, in bytes.
+    pub max_bytes: usize,
+}
+
+impl Default for CommandSettings {
+    fn default() -> Self {
+        Self { autocomplete_timeout: Duration::from_secs(3), max_bytes: 16 * 1024 }
     }
 }

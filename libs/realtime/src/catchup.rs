@@ -8,18 +8,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::StreamRef;
-use protocol::frame::Gap;
+use domain::{RunId, StreamRef, UserId};
+use protocol::frame::{self, Gap, RawJson};
 use protocol::{CloseCode, ServerFrame};
 use store::log::Range;
+use store::runs::Known;
+use store::tools::ToolCall;
 use store::{Store, StoreError};
 use tokio::sync::Semaphore;
 
 use crate::connection::Connection;
 use crate::encoded::{Encoded, Path};
 use crate::hub::Hub;
+use crate::hub::effects::tool_call;
 use crate::hub::stream::Pulled;
+use crate::livebox;
 use crate::outbox::Next;
+use crate::presence;
 use crate::session::Opened;
 
 /// Most frames of one batch: a write that is stuck holds no more than this.
@@ -70,6 +75,83 @@ impl CatchUp {
         Ok(Progress::Level)
     }
 
+    /// What is no part of the log and is around a connection that is level with it: when it begins or sees more than before,
+    /// open runs, how agents are seen and tool calls that wait; later the runs whose frames did not fit.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be read now; nothing was skipped, ask again.
+    pub async fn look_around(&self, connection: &Connection) -> Result<Vec<Arc<Encoded>>, StoreError> {
+        let mut frames = Vec::new();
+        if let Some(user) = connection.meta.user()
+            && connection.takes_look()
+        {
+            let found = self.around(connection, user).await;
+            frames = found.inspect_err(|_| connection.look_around())?;
+        }
+        for run in connection.take_stale_runs() {
+            let whole = self.whole_run(connection, run).await;
+            frames.extend(whole.inspect_err(|_| connection.run_is_stale(run))?);
+        }
+        Ok(frames)
+    }
+
+    async fn around(&self, connection: &Connection, user: UserId) -> Result<Vec<Arc<Encoded>>, StoreError> {
+        let _permit = self.permits.acquire().await;
+        let (runs, agents, calls) = tokio::try_join!(
+            self.store.open_runs(user),
+            self.store.presence_around(user),
+            self.store.pending_tools(user)
+        )?;
+        let mut frames = Vec::new();
+        for seen in agents {
+            // Whatever is newer is told to everybody.
+            self.hub.agents().is_news(&seen);
+            frames.push(presence::frame(&seen));
+        }
+        for run in runs.into_iter().filter(|run| connection.follows(run.room.into())) {
+            self.hub.boxes().track(run.run, run.room);
+            frames.extend(self.hub.boxes().first_look(run.run, connection));
+        }
+        frames.extend(calls.iter().filter_map(pending_call));
+        Ok(frames)
+    }
+
+    /// The whole document of a run; none for a run of a room that the connection does not follow.
+    async fn whole_run(
+        &self,
+        connection: &Connection,
+        run: RunId,
+    ) -> Result<Option<Arc<Encoded>>, StoreError> {
+        if let Some(frame) = self.hub.boxes().watch(run, connection) {
+            return Ok(Some(frame));
+        }
+        let updates = self.store.run_updates(&[Known { run, epoch: 0, version: 0 }]).await?;
+        let update = updates.first().filter(|update| connection.follows(update.room.into()));
+        Ok(update.and_then(livebox::snapshot))
+    }
+
+    /// A connection wants a run, now and as it goes on: its whole document. None for a run of a room that it does not follow.
+    ///
+    /// # Errors
+    ///
+    /// When the store does not answer.
+    pub async fn watch(
+        &self,
+        connection: &Connection,
+        run: RunId,
+    ) -> Result<Option<Arc<Encoded>>, StoreError> {
+        match self.hub.boxes().room_of(run) {
+            Some(room) if !connection.follows(room.into()) => Ok(None),
+            _ => self.whole_run(connection, run).await,
+        }
+    }
+
+    /// A connection wants nothing more of a run.
+    pub fn unwatch(&self, connection: &Connection, run: RunId) {
+        self.hub.boxes().unwatch(run, connection);
+    }
+
     async fn read(
         &self,
         connection: &Connection,
@@ -78,7 +160,7 @@ impl CatchUp {
     ) -> Result<Vec<Arc<Encoded>>, StoreError> {
         let page = {
             let _permit = self.permits.acquire().await;
-            self.store.page(connection.meta.user.into(), stream, Range::After(after), self.page).await?
+            self.store.page(connection.meta.principal, stream, Range::After(after), self.page).await?
         };
         let Some(page) = page else {
             // No member any more. The person's own stream says so in its turn.
@@ -154,28 +236,60 @@ impl Feed {
         match self.catchup.step(&self.connection).await {
             Ok(Progress::Frames(frames)) => {
                 self.trouble = 0;
-                batch.extend(frames);
-                self.connection.outbox.lag();
-                true
-            }
-            Ok(Progress::Level) => {
-                self.trouble = 0;
-                self.connection.outbox.caught_up();
-                if self.live {
-                    return false;
+                // Those that were called before this connection began are told of when it is level.
+                for frame in frames {
+                    let call = called(&frame).filter(|_| self.live);
+                    batch.push(frame);
+                    batch.extend(call);
                 }
-                self.live = true;
-                batch.push(Encoded::frame(ServerFrame::Live));
+                self.connection.outbox.lag();
                 true
             }
-            Err(error) => {
-                self.trouble = (self.trouble + 1).min(6);
-                tracing::warn!(%error, connection = %self.connection.meta.id, "can't read the log for a connection; trying again");
-                let longest = 50_u64 << self.trouble;
-                tokio::time::sleep(Duration::from_millis(rand::random_range(longest / 2..=longest))).await;
-                self.connection.outbox.lag();
-                false
-            }
+            Ok(Progress::Level) => match self.catchup.look_around(&self.connection).await {
+                Ok(frames) => self.level(frames, batch),
+                Err(error) => self.try_again(&error).await,
+            },
+            Err(error) => self.try_again(&error).await,
         }
     }
+
+    /// The connection has the log and what is around it.
+    fn level(&mut self, around: Vec<Arc<Encoded>>, batch: &mut Vec<Arc<Encoded>>) -> bool {
+        self.trouble = 0;
+        self.connection.outbox.caught_up();
+        batch.extend(around);
+        if !self.live {
+            self.live = true;
+            batch.push(Encoded::frame(ServerFrame::Live));
+        }
+        !batch.is_empty()
+    }
+
+    async fn try_again(&mut self, error: &StoreError) -> bool {
+        self.trouble = (self.trouble + 1).min(6);
+        tracing::warn!(%error, connection = %self.connection.meta.id, "can't read the log for a connection; trying again");
+        let longest = 50_u64 << self.trouble;
+        tokio::time::sleep(Duration::from_millis(rand::random_range(longest / 2..=longest))).await;
+        self.connection.outbox.lag();
+        false
+    }
+}
+
+/// The frame beside an event that says that a tool is called.
+fn called(frame: &Encoded) -> Option<Arc<Encoded>> {
+    let call = frame.as_event().and_then(tool_call)?;
+    Some(Encoded::frame(ServerFrame::ToolCall(call)))
+}
+
+/// The frame of a call that waits.
+fn pending_call(call: &ToolCall) -> Option<Arc<Encoded>> {
+    let frame = frame::ToolCall {
+        call_id: call.id.0,
+        run_id: call.run.0,
+        room_id: call.room.0,
+        tool: call.tool.clone(),
+        args: RawJson::new(&*call.args).ok()?,
+        deadline: format!("{:.6}", call.deadline),
+    };
+    Some(Encoded::frame(ServerFrame::ToolCall(frame)))
 }

@@ -1,9 +1,14 @@
 //! One live connection, as the hub sees it.
 
-use domain::{AuthSessionId, ConnectionId, RoomId, StreamRef, UserId};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use domain::{AuthSessionId, ConnectionId, Principal, RoomId, RunId, SlotSessionId, StreamRef, UserId};
 use parking_lot::Mutex;
 use prometheus::IntGauge;
+use protocol::CloseCode;
+use store::consumers::ConsumerSlot;
 use store::devices::Slot;
+use uuid::Uuid;
 
 use crate::outbox::{Limits, Outbox};
 
@@ -13,9 +18,71 @@ pub struct ConnectionMeta {
     /// The connection.
     pub id: ConnectionId,
     /// Who signed in.
-    pub user: UserId,
+    pub principal: Principal,
     /// With which sign-in; the connection ends with it.
     pub session: AuthSessionId,
+}
+
+impl ConnectionMeta {
+    /// The person, if it is one.
+    #[must_use]
+    pub const fn user(&self) -> Option<UserId> {
+        match self.principal {
+            Principal::User(user) => Some(user),
+            Principal::Agent(_) => None,
+        }
+    }
+}
+
+/// What a connection holds: the newest holder of each wins, on any node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Nothing: a stream for a moment (SSE without a device).
+    Nothing,
+    /// The slot of a person's device.
+    Device(Slot),
+    /// The place of an agent's consumer.
+    Consumer(ConsumerSlot),
+}
+
+impl Hold {
+    /// What is held, with the fencing number.
+    #[must_use]
+    pub const fn place(&self) -> Option<(Uuid, u64)> {
+        match self {
+            Self::Nothing => None,
+            Self::Device(slot) => Some((slot.device.0, slot.epoch)),
+            Self::Consumer(slot) => Some((slot.consumer.0, slot.epoch)),
+        }
+    }
+
+    /// The session that holds it, by which it can be resumed.
+    #[must_use]
+    pub const fn session(&self) -> Option<SlotSessionId> {
+        match self {
+            Self::Nothing => None,
+            Self::Device(slot) => Some(slot.session),
+            Self::Consumer(slot) => Some(slot.session),
+        }
+    }
+
+    /// The consumer's place, if it is one.
+    #[must_use]
+    pub const fn consumer(&self) -> Option<ConsumerSlot> {
+        match self {
+            Self::Consumer(slot) => Some(*slot),
+            Self::Nothing | Self::Device(_) => None,
+        }
+    }
+
+    /// What a connection is told that lost it.
+    #[must_use]
+    pub const fn lost(&self) -> CloseCode {
+        match self {
+            Self::Nothing | Self::Device(_) => CloseCode::DeviceReplaced,
+            Self::Consumer(_) => CloseCode::ConsumerTakenOver,
+        }
+    }
 }
 
 /// What a person looks at.
@@ -32,25 +99,31 @@ pub struct Focus {
 pub struct Connection {
     /// Whose it is.
     pub meta: ConnectionMeta,
-    /// The device's slot it holds; streams for a moment (SSE without a device) hold none.
-    pub slot: Option<Slot>,
+    /// What it holds.
+    pub hold: Hold,
     /// What waits for its socket.
     pub outbox: Outbox,
     /// The streams it follows; none once it is gone. Changed by the hub alone.
     pub(crate) streams: Mutex<Option<Vec<StreamRef>>>,
     focus: Mutex<Focus>,
+    /// Runs of which it was last given something that is out of date by now, because its queue was full.
+    stale_runs: Mutex<Vec<RunId>>,
+    /// Whether runs, presence and tool calls around it are to be looked up.
+    looks_around: AtomicBool,
 }
 
 impl Connection {
     /// A connection that follows nothing yet. `behind` counts it while it is behind.
     #[must_use]
-    pub fn new(meta: ConnectionMeta, slot: Option<Slot>, limits: Limits, behind: IntGauge) -> Self {
+    pub fn new(meta: ConnectionMeta, hold: Hold, limits: Limits, behind: IntGauge) -> Self {
         Self {
             meta,
-            slot,
+            hold,
             outbox: Outbox::new(limits, behind),
             streams: Mutex::new(Some(Vec::new())),
             focus: Mutex::default(),
+            stale_runs: Mutex::default(),
+            looks_around: AtomicBool::new(meta.user().is_some()),
         }
     }
 
@@ -81,6 +154,32 @@ impl Connection {
         if let Some(streams) = self.streams.lock().as_mut() {
             streams.retain(|followed| *followed != stream);
         }
+    }
+
+    /// A frame of a run did not fit: its document is sent whole once the queue has drained.
+    pub(crate) fn run_is_stale(&self, run: RunId) {
+        let mut stale = self.stale_runs.lock();
+        if !stale.contains(&run) {
+            stale.push(run);
+        }
+        drop(stale);
+        self.outbox.lag();
+    }
+
+    /// It sees more than before: what is around is to be looked up.
+    pub(crate) fn look_around(&self) {
+        self.looks_around.store(true, Ordering::Relaxed);
+        self.outbox.lag();
+    }
+
+    /// Whether what is around is to be looked up; asking takes it on.
+    pub(crate) fn takes_look(&self) -> bool {
+        self.looks_around.swap(false, Ordering::Relaxed)
+    }
+
+    /// The runs that are to be sent whole.
+    pub(crate) fn take_stale_runs(&self) -> Vec<RunId> {
+        std::mem::take(&mut *self.stale_runs.lock())
     }
 
     /// What the person looks at.

@@ -20,26 +20,32 @@
 //! passed on, `room.added` and `room.removed` in a person's stream begin and end theirs,
 //! `session.revoked` closes the connections of that sign-in.
 
-mod effects;
+pub(crate) mod effects;
 pub(crate) mod stream;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{AuthSessionId, ConnectionId, DeviceId, Event, RoomId, StreamRef, UserId};
+use domain::{
+    AgentId, AuthSessionId, ConnectionId, ConsumerId, DeviceId, Event, Principal, RoomId, StreamRef, UserId,
+};
 use parking_lot::Mutex;
 use prometheus::IntGauge;
 use protocol::frame::UserTyping;
 use protocol::{CloseCode, ServerFrame};
+use store::consumers::AgentPresence;
+use store::runs::RunUpdate;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Hold};
 use crate::encoded::{Encoded, Path};
 use crate::hub::effects::Effect;
 use crate::hub::stream::{Joining, Pulled, StreamState};
+use crate::livebox::{Flushed, LiveBoxes};
 use crate::metrics::RealtimeMetrics;
+use crate::presence::{self, AgentsSeen};
 
 /// Why the relay is asked to look at a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +70,21 @@ pub(crate) struct Followed {
     pub(crate) seen: u64,
 }
 
+/// Distinct sign-ins of live connections.
+#[derive(Debug, Default)]
+pub(crate) struct SignIns {
+    pub(crate) people: Vec<AuthSessionId>,
+    /// Ids of tokens.
+    pub(crate) agents: Vec<AuthSessionId>,
+}
+
+/// Slots and places that are held on this node.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) devices: Vec<DeviceId>,
+    pub(crate) consumers: Vec<ConsumerId>,
+}
+
 /// When a new subscription takes pushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pushes {
@@ -77,8 +98,10 @@ enum Pushes {
 pub struct Hub {
     shards: Box<[Shard]>,
     connections: Mutex<HashMap<ConnectionId, Arc<Connection>>>,
-    /// Newest holder of each device's slot on this node.
-    devices: Mutex<HashMap<DeviceId, Arc<Connection>>>,
+    /// Newest holder of each device's slot and each consumer's place on this node.
+    holders: Mutex<HashMap<Uuid, Arc<Connection>>>,
+    boxes: LiveBoxes,
+    agents: AgentsSeen,
     recent: usize,
     metrics: RealtimeMetrics,
 }
@@ -91,10 +114,61 @@ impl Hub {
         Arc::new(Self {
             shards: (0..shards.max(1)).map(|_| shard()).collect(),
             connections: Mutex::default(),
-            devices: Mutex::default(),
+            holders: Mutex::default(),
+            boxes: LiveBoxes::default(),
+            agents: AgentsSeen::default(),
             recent,
             metrics,
         })
+    }
+
+    /// The documents of runs that are followed here.
+    #[must_use]
+    pub const fn boxes(&self) -> &LiveBoxes {
+        &self.boxes
+    }
+
+    /// How the agents around are seen.
+    #[must_use]
+    pub const fn agents(&self) -> &AgentsSeen {
+        &self.agents
+    }
+
+    /// A run that was loaded, for those who follow its room here. When nobody does, the run is followed no more.
+    pub(crate) fn run_loaded(&self, update: &RunUpdate) {
+        let streams = self.shard(update.room.0).streams.lock();
+        match streams.get(&update.room.0) {
+            Some(state) => self.boxes.loaded(update, state.connections()),
+            None => self.boxes.forget(update.run),
+        }
+    }
+
+    /// A flush of this node, for those who follow the run here.
+    pub fn run_flushed(&self, flushed: &Flushed<'_>) {
+        let Some(room) = self.boxes.room_of(flushed.run) else { return };
+        let streams = self.shard(room.0).streams.lock();
+        let follows_on = match streams.get(&room.0) {
+            Some(state) => self.boxes.flushed(flushed, state.connections()),
+            None => true,
+        };
+        drop(streams);
+        if !follows_on {
+            self.boxes.touch(flushed.run);
+        }
+    }
+
+    /// How an agent is seen now, for those who follow one of its rooms here: each connection is told once.
+    pub(crate) fn agent_seen(&self, presence: &AgentPresence, rooms: &[RoomId]) {
+        let frame = presence::frame(presence);
+        let mut told = HashSet::new();
+        for room in rooms {
+            let streams = self.shard(room.0).streams.lock();
+            for connection in streams.get(&room.0).iter().flat_map(|state| state.connections()) {
+                if told.insert(connection.meta.id) {
+                    connection.outbox.push_ephemeral(&frame);
+                }
+            }
+        }
     }
 
     /// Counts the connections that are behind.
@@ -102,19 +176,19 @@ impl Hub {
         self.metrics.behind.clone()
     }
 
-    /// Takes a connection in. An older holder of the same device's slot is closed with 4017; when the new
+    /// Takes a connection in. An older holder of the same slot or place is closed (4017, 4015); when the new
     /// one itself is the older, it is the one that closes.
     pub fn register(&self, connection: &Arc<Connection>) {
         self.connections.lock().insert(connection.meta.id, Arc::clone(connection));
-        let Some(slot) = connection.slot else { return };
-        let mut devices = self.devices.lock();
-        match devices.get(&slot.device) {
-            Some(holder) if holder.slot.is_some_and(|held| held.epoch > slot.epoch) => {
-                connection.outbox.close(CloseCode::DeviceReplaced);
+        let Some((place, epoch)) = connection.hold.place() else { return };
+        let mut holders = self.holders.lock();
+        match holders.get(&place) {
+            Some(holder) if holder.hold.place().is_some_and(|(_, held)| held > epoch) => {
+                connection.outbox.close(connection.hold.lost());
             }
             _ => {
-                if let Some(older) = devices.insert(slot.device, Arc::clone(connection)) {
-                    older.outbox.close(CloseCode::DeviceReplaced);
+                if let Some(older) = holders.insert(place, Arc::clone(connection)) {
+                    older.outbox.close(older.hold.lost());
                 }
             }
         }
@@ -123,10 +197,10 @@ impl Hub {
     /// Lets a connection go, with all it follows.
     pub fn unregister(&self, connection: &Connection) {
         self.connections.lock().remove(&connection.meta.id);
-        if let Some(slot) = connection.slot {
-            let mut devices = self.devices.lock();
-            if devices.get(&slot.device).is_some_and(|held| held.meta.id == connection.meta.id) {
-                devices.remove(&slot.device);
+        if let Some((place, _)) = connection.hold.place() {
+            let mut holders = self.holders.lock();
+            if holders.get(&place).is_some_and(|held| held.meta.id == connection.meta.id) {
+                holders.remove(&place);
             }
         }
         let streams = connection.streams.lock().take();
@@ -215,8 +289,8 @@ impl Hub {
                 return;
             }
             let (seq, effect) = (event.seq, Effect::of(&event));
-            if let Some(Effect::Leave { user }) = effect {
-                state.remove_user(user, seq);
+            if let Some(Effect::Leave { user }) = &effect {
+                state.remove_user(*user, seq);
             }
             state.deliver(&Encoded::event(event, path), self.recent, &self.metrics);
             let joins = matches!(effect, Some(Effect::Join { .. }));
@@ -234,7 +308,7 @@ impl Hub {
         let streams = self.shard(room.0).streams.lock();
         if let Some(state) = streams.get(&room.0) {
             let frame = ServerFrame::Typing(UserTyping { room_id: room.0, user_id: user.0 });
-            state.whisper(&Encoded::frame(frame), user);
+            state.whisper(&Encoded::frame(frame), Some(user));
         }
     }
 
@@ -274,20 +348,21 @@ impl Hub {
         shard.wake.notify_one();
     }
 
-    /// A newer holder took a device's slot: closes the connection here that holds a lower epoch.
-    pub fn fence_device(&self, device: DeviceId, epoch: u64) {
-        let devices = self.devices.lock();
-        if let Some(holder) = devices.get(&device)
-            && holder.slot.is_some_and(|slot| slot.epoch < epoch)
+    /// A newer holder took a device's slot or a consumer's place: closes the connection here that holds a lower epoch.
+    pub fn fence(&self, place: Uuid, epoch: u64) {
+        let holders = self.holders.lock();
+        if let Some(holder) = holders.get(&place)
+            && holder.hold.place().is_some_and(|(_, held)| held < epoch)
         {
-            holder.outbox.close(CloseCode::DeviceReplaced);
+            holder.outbox.close(holder.hold.lost());
         }
     }
 
-    /// Closes the connections of a sign-in, or of a person, that was ended.
+    /// Closes the connections of a sign-in, of a person or of an agent, that was ended.
     pub fn revoke(&self, user_or_session: Uuid) {
         for connection in self.connections.lock().values() {
-            if connection.meta.session.0 == user_or_session || connection.meta.user.0 == user_or_session {
+            let meta = &connection.meta;
+            if meta.session.0 == user_or_session || meta.principal.id() == user_or_session {
                 connection.outbox.close(CloseCode::SignInEnded);
             }
         }
@@ -319,16 +394,50 @@ impl Hub {
     }
 
     /// Distinct sign-ins of live connections.
-    pub(crate) fn sessions(&self) -> Vec<AuthSessionId> {
-        let mut sessions: Vec<_> = self.connections.lock().values().map(|c| c.meta.session).collect();
-        sessions.sort_unstable();
-        sessions.dedup();
-        sessions
+    pub(crate) fn sign_ins(&self) -> SignIns {
+        let mut sign_ins = SignIns::default();
+        for connection in self.connections.lock().values() {
+            match connection.meta.principal {
+                Principal::User(_) => sign_ins.people.push(connection.meta.session),
+                Principal::Agent(_) => sign_ins.agents.push(connection.meta.session),
+            }
+        }
+        for sessions in [&mut sign_ins.people, &mut sign_ins.agents] {
+            sessions.sort_unstable();
+            sessions.dedup();
+        }
+        sign_ins
     }
 
-    /// Devices whose slot is held here.
-    pub(crate) fn held_devices(&self) -> Vec<DeviceId> {
-        self.devices.lock().keys().copied().collect()
+    /// What is held here.
+    pub(crate) fn held(&self) -> Held {
+        let mut held = Held::default();
+        for connection in self.holders.lock().values() {
+            match connection.hold {
+                Hold::Device(slot) => held.devices.push(slot.device),
+                Hold::Consumer(slot) => held.consumers.push(slot.consumer),
+                Hold::Nothing => {}
+            }
+        }
+        held
+    }
+
+    /// The connections of consumers that hold their place, as far as this node knows.
+    #[must_use]
+    pub fn consumers(&self) -> Vec<Arc<Connection>> {
+        let holders = self.holders.lock();
+        holders.values().filter(|connection| connection.hold.consumer().is_some()).map(Arc::clone).collect()
+    }
+
+    /// A consumer's connection of an agent on this node, if it has one.
+    #[must_use]
+    pub fn consumer_of(&self, agent: AgentId) -> Option<Arc<Connection>> {
+        let holders = self.holders.lock();
+        let of_agent = |connection: &&Arc<Connection>| {
+            connection.hold.consumer().is_some_and(|slot| slot.agent == agent)
+                && connection.outbox.closing().is_none()
+        };
+        holders.values().find(of_agent).map(Arc::clone)
     }
 
     /// Every stream that is followed here.
@@ -416,6 +525,7 @@ impl Hub {
                 for Joining { connection, is_told } in joining {
                     let pushes = if is_told { Pushes::AtOnce } else { Pushes::OncePulled };
                     self.follow(&connection, room.into(), (head, head), pushes);
+                    connection.look_around();
                 }
             }
             Effect::Part { user, room, seq } => {
@@ -426,6 +536,12 @@ impl Hub {
             // Done under the lock of the room's stream.
             Effect::Leave { .. } => {}
             Effect::End { session } => self.revoke(session.0),
+            Effect::Work { run, room } => self.boxes.track(run, room),
+            Effect::Call { user, call } => {
+                if let Some(state) = self.shard(user.0).streams.lock().get(&user.0) {
+                    state.whisper(&Encoded::frame(ServerFrame::ToolCall(*call)), None);
+                }
+            }
         }
     }
 }

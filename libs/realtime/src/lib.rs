@@ -11,19 +11,25 @@
 pub mod catchup;
 pub mod connection;
 pub mod encoded;
+pub mod guard;
 pub mod hub;
+pub mod livebox;
 pub mod metrics;
 pub mod outbox;
+pub mod presence;
 pub mod relay;
 pub mod session;
 pub mod settings;
 
 pub use catchup::{CatchUp, Fed, Feed, Progress};
-pub use connection::{Connection, ConnectionMeta, Focus};
+pub use connection::{Connection, ConnectionMeta, Focus, Hold};
 pub use encoded::{Body, Encoded, Path, Wire};
+pub use guard::Guard;
 pub use hub::Hub;
+pub use livebox::LiveBoxes;
 pub use metrics::RealtimeMetrics;
 pub use outbox::{Limits, Next, Outbox};
+pub use presence::AgentsSeen;
 pub use relay::Relay;
-pub use session::{Alone, Announce, Begin, Opened, Opening, SessionError, Sessions};
+pub use session::{Alone, Announce, Begin, Opened, Opening, SessionError, SessionLimits, Sessions, pass_on};
 pub use settings::{RelaySettings, SyncSettings};

@@ -113,12 +113,14 @@ impl Outbox {
         true
     }
 
-    /// Queues a frame that describes only the moment; drops it when it does not fit.
-    pub fn push_ephemeral(&self, frame: &Arc<Encoded>) {
+    /// Queues a frame that describes only the moment; drops it when it does not fit, and says false.
+    pub fn push_ephemeral(&self, frame: &Arc<Encoded>) -> bool {
         let mut inner = self.inner.lock();
-        if inner.close.is_none() && !inner.full && self.fits(&inner, frame) {
+        let fits = inner.close.is_none() && !inner.full && self.fits(&inner, frame);
+        if fits {
             self.put(&mut inner, frame);
         }
+        fits
     }
 
     /// Queues an answer, waiting for room. False when the connection closes.

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{DeviceId, LogEpoch, RoomId, UserId};
+use domain::{AgentId, LogEpoch, RoomId, RunId, UserId};
 use parking_lot::Mutex;
 use protocol::CloseCode;
 use protocol::notify::{Entry, Kind};
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::encoded::Path;
-use crate::hub::{Dirty, Followed, Hub};
+use crate::hub::{Dirty, Followed, Held, Hub, SignIns};
 use crate::metrics::RealtimeMetrics;
 
 /// Streams of one query.
@@ -33,6 +33,8 @@ const STREAMS: usize = 1000;
 const EVENTS: u32 = 500;
 /// Ids of one query of the sweep.
 const SWEEP: usize = 10_000;
+
+mod agents;
 
 /// Keeps a hub up with the log.
 pub struct Relay {
@@ -127,9 +129,19 @@ impl Relay {
                     self.hub.typing(RoomId(room), UserId(user));
                 }
             }
-            Kind::DeviceSession => {
-                if let Some(device) = entry.id.one() {
-                    self.hub.fence_device(DeviceId(device), version);
+            Kind::DeviceSession | Kind::ConsumerSession => {
+                if let Some(place) = entry.id.one() {
+                    self.hub.fence(place, version);
+                }
+            }
+            Kind::RunUpdated => {
+                if let Some(run) = entry.id.one() {
+                    self.hub.boxes().touch(RunId(run));
+                }
+            }
+            Kind::AgentPresence => {
+                if let Some(agent) = entry.id.one() {
+                    self.hub.agents().touch(AgentId(agent));
                 }
             }
             Kind::SessionRevoked => {
@@ -225,21 +237,39 @@ impl Relay {
             tracing::warn!(%epoch, "the log began a new epoch; every connection is sent to resume in it");
             self.hub.close_all(CloseCode::NodeDrains);
         }
-        self.sweep_sign_ins().await
+        self.hub.boxes().touch_all();
+        self.hub.agents().touch_all();
+        self.sweep_sign_ins().await?;
+        self.sweep_places().await
     }
 
     async fn sweep_sign_ins(&self) -> Result<(), StoreError> {
-        for part in self.hub.sessions().chunks(SWEEP) {
+        let SignIns { people, agents } = self.hub.sign_ins();
+        for part in people.chunks(SWEEP) {
             for session in self.store.not_live(part).await? {
                 self.hub.revoke(session.0);
             }
         }
-        let held = self.hub.held_devices();
-        for part in held.chunks(SWEEP) {
+        for part in agents.chunks(SWEEP) {
+            for token in self.store.ended_agent_tokens(part).await? {
+                self.hub.revoke(token.0);
+            }
+        }
+        Ok(())
+    }
+
+    async fn sweep_places(&self) -> Result<(), StoreError> {
+        let Held { devices, consumers } = self.hub.held();
+        for part in devices.chunks(SWEEP) {
             let epochs: HashMap<_, _> = self.store.slot_epochs(part).await?.into_iter().collect();
             for device in part {
                 // The slot of a device that was removed is gone with it.
-                self.hub.fence_device(*device, epochs.get(device).copied().unwrap_or(u64::MAX));
+                self.hub.fence(device.0, epochs.get(device).copied().unwrap_or(u64::MAX));
+            }
+        }
+        for part in consumers.chunks(SWEEP) {
+            for (consumer, epoch) in self.store.consumer_epochs(part).await? {
+                self.hub.fence(consumer.0, epoch);
             }
         }
         Ok(())

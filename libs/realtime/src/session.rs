@@ -1,32 +1,30 @@
 //! From a sign-in to a connection that follows everything it should.
 //!
 //! ```text
-//!   take the slot -> tell the others -> be found by what they say -> read state and positions in one snapshot
-//!     -> follow the rooms -> follow the own stream -> is the snapshot still true? -> ready
+//!   take the place -> tell the others -> be found by what they say -> read state and positions in one snapshot
+//!     -> follow the streams -> is all of that still true? -> ready
 //! ```
 //!
-//! A slot that was taken by somebody else, or a sign-in that was ended, before this node would close the
+//! A place that was taken by somebody else, or a sign-in that was ended, before this node would close the
 //! connection for it is found by asking once that is so.
 //!
-//! The own stream is followed last. Whatever changes membership is an event of it, so when this node has
-//! seen no more of it than the snapshot had, no change was missed; else the snapshot is read again.
-//! From then on the hub applies every change.
+//! [`person`] follows rooms and the own stream, [`agent`] the stream of an agent from where its consumer acknowledged it.
 
-use std::collections::BTreeMap;
+mod agent;
+mod person;
+
 use std::sync::Arc;
+use std::time::Duration;
 
-use domain::{DeviceId, ErrorCode, LogEpoch, NodeId, SlotSessionId, StreamRef};
-use protocol::frame::{Account, Cursors, Ready, RoomState};
+use domain::{DeviceId, ErrorCode, Event, LogEpoch, NodeId, Principal, SlotSessionId};
+use protocol::CloseCode;
+use protocol::frame::Cursors;
 use protocol::notify::{Id, Kind};
-use protocol::{CloseCode, ServerFrame};
-use store::devices::{Slot, SlotOutcome, Standing, TakeSlot};
-use store::log::Snapshot;
 use store::{Store, StoreError};
 use tokio::sync::Semaphore;
 
-use crate::catchup::gap;
-use crate::connection::{Connection, ConnectionMeta};
-use crate::encoded::Encoded;
+use crate::connection::{Connection, ConnectionMeta, Hold};
+use crate::encoded::{Encoded, Path};
 use crate::hub::Hub;
 use crate::outbox::Limits;
 
@@ -51,12 +49,22 @@ impl Announce for cluster::Notifier {
     }
 }
 
+/// Tells this node's hub and the others of events that were committed, in the order of commit.
+pub fn pass_on(hub: &Hub, others: &dyn Announce, events: impl IntoIterator<Item = Event>) {
+    for event in events {
+        others.announce(Kind::Stream, event.stream.id.into(), Some(event.seq));
+        hub.publish(event, Path::Local);
+    }
+}
+
 /// How a session begins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Begin {
     /// `identify` with a device: takes its slot.
     Device(DeviceId),
-    /// `resume`: takes the slot that this session still holds.
+    /// `identify` with a consumer: takes its place.
+    Consumer(String),
+    /// `resume`: takes the slot or place that this session still holds.
     Resume(SlotSessionId),
     /// A stream without a device: holds no slot.
     Unslotted,
@@ -88,10 +96,13 @@ pub enum SessionError {
     /// The person has no such device.
     #[error("no such device")]
     UnknownDevice,
-    /// Another connection holds the device's slot by now, or the device is gone.
+    /// A person identified as a consumer, or an agent as a device.
+    #[error("a slot of the other kind")]
+    OtherKind,
+    /// Another connection holds the slot or place by now, or it is gone.
     #[error("the session can't be resumed")]
     NotResumable,
-    /// The person is disabled or gone.
+    /// The person is disabled or the agent revoked.
     #[error("the account is disabled")]
     Disabled,
     /// The store failed.
@@ -105,6 +116,7 @@ impl SessionError {
     pub const fn code(&self) -> ErrorCode {
         match self {
             Self::UnknownDevice => ErrorCode::NotFound,
+            Self::OtherKind => ErrorCode::InvalidField,
             Self::NotResumable => ErrorCode::Conflict,
             Self::Disabled => ErrorCode::Disabled,
             Self::Store(error) => error.code(),
@@ -116,6 +128,7 @@ impl SessionError {
     pub fn public_message(&self) -> String {
         match self {
             Self::UnknownDevice => "device_id: you have no such device".into(),
+            Self::OtherKind => "people identify with device_id, agents with consumer".into(),
             Self::NotResumable => "this session holds no slot any more; identify again".into(),
             Self::Disabled => "this account is disabled".into(),
             Self::Store(error) => error.public_message(),
@@ -129,9 +142,20 @@ pub struct Sessions {
     store: Arc<dyn Store>,
     announce: Arc<dyn Announce>,
     node: NodeId,
-    limits: Limits,
+    limits: SessionLimits,
     /// A storm of reconnects must not take every connection to the database.
     permits: Semaphore,
+}
+
+/// Bounds of sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionLimits {
+    /// Of each connection's queue.
+    pub outbox: Limits,
+    /// Sessions that begin at one time.
+    pub at_once: usize,
+    /// How long a consumer counts as connected, unless the heartbeat says so again.
+    pub consumer_live: Duration,
 }
 
 /// How often a snapshot that was outrun is read again before the connection is sent to try again.
@@ -145,10 +169,9 @@ impl Sessions {
         store: Arc<dyn Store>,
         announce: Arc<dyn Announce>,
         node: NodeId,
-        limits: Limits,
-        at_once: usize,
+        limits: SessionLimits,
     ) -> Self {
-        Self { hub, store, announce, node, limits, permits: Semaphore::new(at_once.max(1)) }
+        Self { hub, store, announce, node, limits, permits: Semaphore::new(limits.at_once.max(1)) }
     }
 
     /// Begins a session. The connection is followed by the hub from here on; [`Self::close`] ends that.
@@ -158,151 +181,55 @@ impl Sessions {
     /// See [`SessionError`]; nothing is followed then.
     pub async fn open(&self, meta: ConnectionMeta, opening: &Opening) -> Result<Opened, SessionError> {
         let _permit = self.permits.acquire().await;
-        let slot = self.take_slot(&meta, opening.begin).await?;
-        if let Some(slot) = slot {
-            self.announce.announce(Kind::DeviceSession, slot.device.0.into(), Some(slot.epoch));
+        match meta.principal {
+            Principal::User(user) => self.open_person(meta, user, opening).await,
+            Principal::Agent(agent) => self.open_consumer(meta, agent, opening).await,
         }
-        for _ in 0..SNAPSHOTS {
-            // A fresh one each time: what was pushed to one that was outrun is forgotten with it.
-            let connection = Arc::new(Connection::new(meta, slot, self.limits, self.hub.behind()));
-            self.hub.register(&connection);
-            // Whoever gives up from here on (an error, a caller that went away) must not stay in the hub.
-            let mut following = Following { hub: &self.hub, connection: Some(Arc::clone(&connection)) };
-            let standing = self.store.standing(meta.session, slot.map(|slot| slot.session));
-            let (greeting, standing) =
-                tokio::try_join!(self.follow(&connection, opening), async { Ok(standing.await?) })?;
-            if let Some(mut greeting) = greeting {
-                let ended = match standing {
-                    Standing::Good => None,
-                    Standing::SignedOut => Some(CloseCode::SignInEnded),
-                    Standing::Replaced => Some(CloseCode::DeviceReplaced),
-                };
-                match ended {
-                    // The first look of the feed: replays what lags, then says `live`.
-                    None => connection.outbox.lag(),
-                    Some(code) => {
-                        greeting.clear();
-                        connection.outbox.close(code);
-                    }
-                }
-                following.connection = None;
-                return Ok(Opened { connection, greeting });
-            }
-        }
-        Err(StoreError::Unavailable("rooms change faster than they can be read".into()).into())
     }
 
-    /// Ends a session on this node. The slot stays held, so that it can be resumed anywhere.
+    /// Ends a session on this node. The slot or place stays held, so that it can be resumed anywhere.
     pub fn close(&self, connection: &Connection) {
         self.hub.unregister(connection);
     }
 
-    async fn take_slot(&self, meta: &ConnectionMeta, begin: Begin) -> Result<Option<Slot>, SessionError> {
-        let (device, resumes) = match begin {
-            Begin::Unslotted => return Ok(None),
-            Begin::Device(device) => (device, None),
-            Begin::Resume(held) => {
-                let device = self.store.slot_device(meta.user, held).await?;
-                (device.ok_or(SessionError::NotResumable)?, Some(held))
-            }
-        };
-        let session = SlotSessionId::new();
-        let attempt =
-            TakeSlot { user: meta.user, device, connection: meta.id, session, resumes, node: self.node };
-        match self.store.take_slot(&attempt).await? {
-            SlotOutcome::Taken(slot) => Ok(Some(slot)),
-            SlotOutcome::NotResumable => Err(SessionError::NotResumable),
-            SlotOutcome::UnknownDevice => Err(SessionError::UnknownDevice),
-        }
-    }
-
-    /// Follows all that the person should, and builds the greeting. None when memberships changed
-    /// between reading and following.
-    async fn follow(
-        &self,
-        connection: &Arc<Connection>,
-        opening: &Opening,
-    ) -> Result<Option<Vec<Arc<Encoded>>>, SessionError> {
-        let snapshot = self.store.snapshot(connection.meta.user).await?.ok_or(SessionError::Disabled)?;
-        let mut gaps = Vec::new();
-        let mut follow = |stream: StreamRef, head: u64, floor: u64| {
-            let position = position(&snapshot, opening, stream, head, floor);
-            if position.gap {
-                gaps.push(gap(stream, floor, head));
-            }
-            self.hub.subscribe(connection, stream, position.last, head)
-        };
-        for room in &snapshot.rooms {
-            follow(room.id.into(), room.head, room.floor);
-        }
-        let (head, floor) = snapshot.inbox;
-        let seen = follow(snapshot.user.id.into(), head, floor);
-        Ok((seen <= head).then(|| {
-            let ready = Encoded::frame(ServerFrame::Ready(Box::new(ready(connection, snapshot))));
-            std::iter::once(ready).chain(gaps).collect()
-        }))
-    }
-}
-
-/// Where delivery of a stream begins.
-struct Position {
-    last: u64,
-    gap: bool,
-}
-
-fn position(snapshot: &Snapshot, opening: &Opening, stream: StreamRef, head: u64, floor: u64) -> Position {
-    let same_log = opening.log_epoch.is_none_or(|epoch| epoch == snapshot.log_epoch);
-    match opening.cursors.get(&stream.to_string()) {
-        Some(cursor) if same_log && (floor..=head).contains(&cursor) => Position { last: cursor, gap: false },
-        cursor => Position { last: head, gap: cursor.is_some() },
-    }
-}
-
-fn ready(connection: &Connection, snapshot: Snapshot) -> Ready {
-    let rooms: Vec<RoomState> = snapshot
-        .rooms
-        .into_iter()
-        .map(|room| RoomState {
-            id: room.id.0,
-            kind: room.kind.as_str().into(),
-            name: room.name,
-            head: room.head,
-            floor: room.floor,
-            last_read: room.last_read,
-            muted: room.muted,
-            stream: StreamRef::from(room.id).to_string(),
-        })
-        .collect();
-    let mut streams: BTreeMap<String, u64> =
-        rooms.iter().map(|room| (room.stream.clone(), room.head)).collect();
-    streams.insert(StreamRef::from(snapshot.user.id).to_string(), snapshot.inbox.0);
-    Ready {
-        // Without a slot there is nothing to resume; the id only names this connection.
-        session_id: connection.slot.map_or(connection.meta.id.0, |slot| slot.session.0),
-        epoch: connection.slot.map_or(0, |slot| slot.epoch),
-        log_epoch: snapshot.log_epoch.0,
-        account: Account::User(protocol::frame::User {
-            id: snapshot.user.id.0,
-            handle: snapshot.user.handle,
-            display_name: snapshot.user.display_name,
-            role: snapshot.user.role.as_str().into(),
-        }),
-        rooms,
-        streams,
+    /// A connection that the hub knows. Whoever gives up before [`Following::through`] (an error, a caller that went away)
+    /// does not leave it there.
+    fn register(&self, meta: ConnectionMeta, hold: Hold) -> Following<'_> {
+        // A fresh one for each try: what was pushed to one that was outrun is forgotten with it.
+        let connection = Arc::new(Connection::new(meta, hold, self.limits.outbox, self.hub.behind()));
+        self.hub.register(&connection);
+        Following { hub: &self.hub, connection, gave_up: true }
     }
 }
 
 /// Takes the connection out of the hub again, unless it is told that all went well.
 struct Following<'a> {
     hub: &'a Hub,
-    connection: Option<Arc<Connection>>,
+    connection: Arc<Connection>,
+    gave_up: bool,
+}
+
+impl Following<'_> {
+    /// All went well: the session begins with `greeting`, or ends at once when its place or sign-in is gone by now.
+    fn through(mut self, mut greeting: Vec<Arc<Encoded>>, ended: Option<CloseCode>) -> Opened {
+        self.gave_up = false;
+        match ended {
+            // The first look of the feed: replays what lags, then says `live`.
+            None => self.connection.outbox.lag(),
+            Some(code) => {
+                greeting.clear();
+                self.connection.outbox.close(code);
+            }
+        }
+        Opened { connection: Arc::clone(&self.connection), greeting }
+    }
 }
 
 impl Drop for Following<'_> {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            connection.outbox.close(CloseCode::Internal);
-            self.hub.unregister(&connection);
+        if self.gave_up {
+            self.connection.outbox.close(CloseCode::Internal);
+            self.hub.unregister(&self.connection);
         }
     }
 }

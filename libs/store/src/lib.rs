@@ -80,7 +80,6 @@ impl<T> Store for T where
         + Retention
         + Rooms
         + Runs
-        + Runs
         + Sessions
         + Tickets
         + Tools

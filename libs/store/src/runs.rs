@@ -1,6 +1,6 @@
 //! Runs: pieces of work of agents, each with a live document.
 //!
-//! The state machine is drawn in `domain::run`. Terms: `epoch`, the number of the execution, grows with each start; `version`, of the document,
+//! The state machine is drawn in [`domain::run`]. Terms: `epoch`, the number of the execution, grows with each start; `version`, of the document,
 //! grows by one with each flush and never goes back. A patch leads from `version - 1` to `version`. `doc` is the document as of
 //! `doc_version`; what came since lies in patches, which a crash of the database may empty.
 //!

@@ -46,7 +46,11 @@ pub async fn open(
             Cursors::decode(text).map_err(|error| Problem::from(operations::Error::from(error)))?
         }
     };
-    let meta = ConnectionMeta { id: ConnectionId::new(), user: person.user(), session: person.session() };
+    let meta = ConnectionMeta {
+        id: ConnectionId::new(),
+        principal: person.user().into(),
+        session: person.session(),
+    };
     let opening = Opening {
         begin: query.device_id.map_or(Begin::Unslotted, Begin::Device),
         cursors: cursors.to_protocol(),

@@ -1,21 +1,22 @@
 //! The reading half of a live connection: the client's frames, one after the other.
 
-use domain::{ErrorCode, ErrorKind, EventId, RoomId};
-use operations::{Error, SendMessage};
+use std::sync::Arc;
+
+use domain::{ErrorCode, Principal};
 use protocol::codec::{DecodeError, DecodeErrorKind};
-use protocol::frame::{ErrorFrame, Sent};
-use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
-use realtime::{Connection, Encoded, Focus};
+use protocol::frame::ErrorFrame;
+use protocol::{CloseCode, Encoding, ServerFrame};
+use realtime::{Connection, Encoded};
 use tokio::time::Instant;
 
-use crate::connection::End;
+use crate::connection::{End, agent, person};
 use crate::gateway::Gateway;
 use crate::websocket::{Message, Reader};
 
 /// Reads and does what the client asks for until the connection is to end.
 pub(super) async fn read(
-    gateway: &Gateway,
-    connection: &Connection,
+    gateway: &Arc<Gateway>,
+    connection: &Arc<Connection>,
     encoding: Encoding,
     reader: &mut Reader,
 ) -> End {
@@ -45,7 +46,10 @@ pub(super) async fn read(
         }
         let answer = match protocol::decode_client(&payload, encoding) {
             // On the heap: between two frames there is nothing to be kept.
-            Ok(frame) => Box::pin(handle(gateway, connection, frame)).await,
+            Ok(frame) => match connection.meta.principal {
+                Principal::User(user) => Box::pin(person::handle(gateway, connection, user, frame)).await,
+                Principal::Agent(agent) => Box::pin(agent::handle(gateway, connection, agent, frame)).await,
+            },
             Err(error) => answer_to(&error).map(Some),
         };
         match answer {
@@ -61,78 +65,6 @@ pub(super) async fn read(
         // What the answer took is not the client's silence.
         heard = Instant::now();
     }
-}
-
-async fn handle(
-    gateway: &Gateway,
-    connection: &Connection,
-    frame: ClientFrame,
-) -> Result<Option<ServerFrame>, End> {
-    let operations = &gateway.parts.operations;
-    let user = connection.meta.user;
-    let op = frame.op();
-    let outcome = match frame {
-        ClientFrame::Identify(_) | ClientFrame::Resume(_) => {
-            return Err(End::Close(CloseCode::AlreadyIdentified));
-        }
-        ClientFrame::Ping => return Ok(Some(ServerFrame::Pong)),
-        ClientFrame::Send(send) => return Ok(Some(self::send(operations, connection, send).await)),
-        ClientFrame::Typing(typing) => operations.typing(user, RoomId(typing.room_id)).await,
-        ClientFrame::Focus(focus) => self::focus(connection, &focus),
-        ClientFrame::Read(read) => {
-            operations.set_read(user, RoomId(read.room_id), read.seq).await.map(|_stands| ())
-        }
-        ClientFrame::Watch(_)
-        | ClientFrame::Unwatch(_)
-        | ClientFrame::Ack(_)
-        | ClientFrame::RunStart(_)
-        | ClientFrame::RunPatch(_)
-        | ClientFrame::RunFinish(_)
-        | ClientFrame::ToolCall(_)
-        | ClientFrame::ToolResult(_)
-        | ClientFrame::Autocomplete(_)
-        | ClientFrame::AutocompleteReply(_) => {
-            let detail = format!("{op:?} is not taken by this node");
-            return Ok(Some(ServerFrame::Error(ErrorFrame::new(ErrorCode::InvalidField.as_str(), detail))));
-        }
-    };
-    Ok(outcome.err().map(|error| refusal(&error, None)))
-}
-
-async fn send(
-    operations: &operations::Operations,
-    connection: &Connection,
-    send: protocol::frame::Send,
-) -> ServerFrame {
-    let nonce = send.nonce.clone();
-    let message = SendMessage {
-        room: RoomId(send.room_id),
-        sender: connection.meta.user.into(),
-        body: send.body,
-        nonce: Some(send.nonce),
-        reply_to: send.reply_to.map(EventId),
-        trace: None,
-    };
-    match operations.send_message(message).await {
-        Ok(appended) => ServerFrame::Sent(Sent { nonce, seq: appended.event.seq, id: appended.event.id.0 }),
-        Err(error) => refusal(&error, Some(nonce)),
-    }
-}
-
-fn focus(connection: &Connection, focus: &protocol::frame::Focus) -> Result<(), Error> {
-    let room = focus.room_id.map(RoomId);
-    if room.is_some_and(|room| !connection.follows(room.into())) {
-        return Err(store::Refusal::NotFound("room").into());
-    }
-    connection.set_focus(Focus { room, idle: focus.idle });
-    Ok(())
-}
-
-fn refusal(error: &Error, nonce: Option<String>) -> ServerFrame {
-    if error.kind() == ErrorKind::Internal {
-        tracing::error!(%error, "a client's frame failed");
-    }
-    ServerFrame::Error(ErrorFrame { nonce, ..ErrorFrame::new(error.code().as_str(), error.public_message()) })
 }
 
 /// What bytes that are not a good frame are answered with: `error` when a part is wrong, a close when

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use auth::AuthError;
-use domain::{AuthSessionId, ConnectionId, DeviceId, ErrorCode, ErrorKind, Principal, SlotSessionId, UserId};
+use domain::{AuthSessionId, ConnectionId, DeviceId, ErrorCode, ErrorKind, Principal, SlotSessionId, text};
 use protocol::frame::{ErrorFrame, Hello, Slot};
 use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
 use realtime::{Begin, ConnectionMeta, Encoded, Opened, Opening, SessionError};
 use tokio::time::{Instant, timeout_at};
 
-use crate::connection::{End, reader, wire};
+use crate::connection::{End, answer, reader, wire};
 use crate::credentials::Credentials;
 use crate::gateway::Gateway;
 use crate::websocket::{Message, Reader, Writer, frame};
@@ -25,8 +24,8 @@ pub(super) async fn start(
 ) -> Result<Opened, End> {
     let deadline = Instant::now() + gateway.settings.identify_timeout;
     let starting = async {
-        let (user, session) = sign_in(gateway, credentials).await?;
-        let meta = ConnectionMeta { id, user, session };
+        let (principal, session) = sign_in(gateway, credentials).await?;
+        let meta = ConnectionMeta { id, principal, session };
         let hello = ServerFrame::Hello(Hello {
             heartbeat_interval_ms: millis(gateway.settings.heartbeat_interval),
             node: gateway.parts.node.0,
@@ -40,17 +39,14 @@ pub(super) async fn start(
     timeout_at(deadline, starting).await.unwrap_or(Err(End::Close(CloseCode::IdentifyFirst)))
 }
 
-async fn sign_in(gateway: &Gateway, credentials: Credentials) -> Result<(UserId, AuthSessionId), End> {
+async fn sign_in(gateway: &Gateway, credentials: Credentials) -> Result<(Principal, AuthSessionId), End> {
     let identity = &gateway.parts.identity;
     let signed_in = match credentials {
         Credentials::Ticket(ticket) => {
-            identity.redeem_ticket(&ticket).await.map(|claims| (claims.user, claims.session))
+            identity.redeem_ticket(&ticket).await.map(|claims| (claims.user.into(), claims.session))
         }
         Credentials::Bearer(token) => {
-            identity.authenticate(&token).await.and_then(|sign_in| match sign_in.principal {
-                Principal::User(user) => Ok((user, sign_in.session)),
-                Principal::Agent(_) => Err(AuthError::Unauthenticated("agents have no connections yet")),
-            })
+            identity.authenticate(&token).await.map(|sign_in| (sign_in.principal, sign_in.session))
         }
         Credentials::Missing => return Err(End::Close(CloseCode::SignInFailed)),
     };
@@ -85,17 +81,19 @@ impl Conversation<'_> {
                     self.tell(ServerFrame::Pong).await?;
                     continue;
                 }
-                ClientFrame::Identify(identify) => match identify.slot {
-                    Slot::Device(device) => Opening {
-                        begin: Begin::Device(DeviceId(device)),
-                        cursors: identify.cursors,
-                        log_epoch: identify.log_epoch.map(Into::into),
+                ClientFrame::Identify(identify) => Opening {
+                    begin: match identify.slot {
+                        Slot::Device(device) => Begin::Device(DeviceId(device)),
+                        Slot::Consumer(name) => match text::name("consumer", &name) {
+                            Ok(()) => Begin::Consumer(name),
+                            Err(invalid) => {
+                                self.refuse(ErrorCode::InvalidField, invalid.to_string()).await?;
+                                continue;
+                            }
+                        },
                     },
-                    Slot::Consumer(_) => {
-                        let detail = "consumer: only agents have consumers; identify with device_id";
-                        self.refuse(ErrorCode::InvalidField, detail.into()).await?;
-                        continue;
-                    }
+                    cursors: identify.cursors,
+                    log_epoch: identify.log_epoch.map(Into::into),
                 },
                 ClientFrame::Resume(resume) => Opening {
                     begin: Begin::Resume(SlotSessionId(resume.session_id)),
@@ -105,10 +103,10 @@ impl Conversation<'_> {
                 _ => return Err(End::Close(CloseCode::IdentifyFirst)),
             };
             match self.gateway.parts.sessions.open(meta, &opening).await {
-                Ok(opened) => return Ok(opened),
+                Ok(opened) => return self.with_runs(opened, &opening).await,
                 Err(SessionError::NotResumable) => return Err(End::Close(CloseCode::ResumeRefused)),
                 Err(SessionError::Disabled) => return Err(End::Close(CloseCode::SignInEnded)),
-                Err(error @ SessionError::UnknownDevice) => {
+                Err(error @ (SessionError::UnknownDevice | SessionError::OtherKind)) => {
                     self.refuse(error.code(), error.public_message()).await?;
                 }
                 Err(error @ SessionError::Store(_)) => {
@@ -117,6 +115,26 @@ impl Conversation<'_> {
                 }
             }
         }
+    }
+
+    /// A consumer that has begun is seen; one that was resumed goes on with its runs, and is given each as it is stored.
+    async fn with_runs(&self, mut opened: Opened, opening: &Opening) -> Result<Opened, End> {
+        let Some(slot) = opened.connection.hold.consumer() else { return Ok(opened) };
+        let operations = &self.gateway.parts.operations;
+        if matches!(opening.begin, Begin::Resume(_)) {
+            match operations.adopt_runs(slot.session).await {
+                Ok(runs) => {
+                    opened.greeting.extend(runs.iter().map(|run| Encoded::frame(answer::run(run))));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, connection = %opened.connection.meta.id, "a session can't go on");
+                    self.gateway.parts.sessions.close(&opened.connection);
+                    return Err(End::Close(CloseCode::Internal));
+                }
+            }
+        }
+        operations.consumer_came(slot.agent).await;
+        Ok(opened)
     }
 
     async fn refuse(&mut self, code: ErrorCode, detail: String) -> Result<(), End> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use protocol::{CloseCode, Encoding};
-use realtime::{Body, Connection, Encoded, Fed, Feed};
+use realtime::guard::VALID_FOR;
+use realtime::{Body, Connection, Encoded, Fed, Feed, Guard};
 
 use crate::connection::{End, wire};
 use crate::gateway::Gateway;
@@ -26,6 +27,7 @@ pub(super) async fn write(
 ) -> End {
     let limit = gateway.settings.behind_limit;
     let (mut batch, mut frames) = (Vec::new(), Vec::new());
+    let mut guard = connection.hold.consumer().map(|slot| Guard::new(slot.session));
     loop {
         batch.clear();
         let fed = {
@@ -46,9 +48,24 @@ pub(super) async fn write(
         if let Fed::Close(code) = fed {
             return End::Close(code);
         }
+        if let Some(guard) = &mut guard
+            && let Err(end) = may_write(gateway, connection, guard).await
+        {
+            return end;
+        }
         frames.clear();
         frames.extend(batch.iter().map(|encoded| wire(encoded, encoding)));
-        if let Err(end) = put(connection, writer, &frames, limit).await {
+        let written = match &mut guard {
+            None => put(connection, writer, &frames, limit).await,
+            Some(guard) => {
+                tokio::select! {
+                    written = put(connection, writer, &frames, limit) => written,
+                    // In the middle of a frame: all that can be done is to end.
+                    end = lost(gateway, connection, guard) => Err(end),
+                }
+            }
+        };
+        if let Err(end) = written {
             return end;
         }
         observe(gateway, &batch);
@@ -57,6 +74,35 @@ pub(super) async fn write(
         }
         if batch.capacity() > KEPT {
             (batch, frames) = (Vec::new(), Vec::new());
+        }
+    }
+}
+
+/// Waits until a consumer's connection may be given something: its place is its own.
+async fn may_write(gateway: &Gateway, connection: &Connection, guard: &mut Guard) -> Result<(), End> {
+    let store = gateway.parts.operations.store();
+    loop {
+        match guard.may_write(&**store).await {
+            Ok(true) if connection.outbox.closing().is_none() => return Ok(()),
+            Ok(true) => return Err(End::Close(connection.outbox.closed().await)),
+            Ok(false) => return Err(End::Close(connection.hold.lost())),
+            Err(error) => {
+                tracing::warn!(%error, connection = %connection.meta.id, "can't ask whether a consumer holds its place; trying again");
+                tokio::select! {
+                    () = tokio::time::sleep(VALID_FOR) => {}
+                    code = connection.outbox.closed() => return Err(End::Close(code)),
+                }
+            }
+        }
+    }
+}
+
+/// Waits until the place of a consumer is lost, while a write to it is stuck.
+async fn lost(gateway: &Gateway, connection: &Connection, guard: &mut Guard) -> End {
+    loop {
+        tokio::time::sleep(VALID_FOR).await;
+        if let Err(end) = may_write(gateway, connection, guard).await {
+            return end;
         }
     }
 }

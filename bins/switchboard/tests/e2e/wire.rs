@@ -96,6 +96,15 @@ impl Wire {
         async move { outgoing.send(&frame).await.expect("an open connection") }
     }
 
+    /// Sends a frame, if the connection is still open.
+    pub(crate) fn try_say(
+        &self,
+        frame: &ClientFrame,
+    ) -> impl Future<Output = Result<(), SocketError>> + use<> {
+        let (outgoing, frame) = (self.outgoing.clone(), frame.clone());
+        async move { outgoing.send(&frame).await }
+    }
+
     /// Sends text as it is.
     pub(crate) fn say_text(&self, text: &str) -> impl Future<Output = ()> + use<> {
         let (outgoing, text) = (self.outgoing.clone(), Raw::Text(text.to_owned()));

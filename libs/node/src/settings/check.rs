@@ -55,9 +55,34 @@ impl Settings {
         within("append.queue", self.append.queue, 1, 1_000_000)?;
         within("append.max_batch", self.append.max_batch, 1, 10_000)?;
         span("cluster.heartbeat_interval", self.cluster.heartbeat_interval, 10 * MILLISECOND, HOUR)?;
+        self.check_agents()?;
         span("tickets.ttl", self.tickets.ttl, MILLISECOND, 24 * HOUR)?;
         span("shutdown.deadline", self.shutdown.deadline, MILLISECOND, 24 * HOUR)?;
         self.check_combinations()
+    }
+
+    fn check_agents(&self) -> Result<(), Invalid> {
+        let runs = &self.runs;
+        span("runs.flush_interval", runs.flush_interval, MILLISECOND, 10 * SECOND)?;
+        within("runs.snapshot_every", runs.snapshot_every as usize, 1, 1000)?;
+        within("runs.max_doc_bytes", runs.max_doc_bytes, 1024, 16 * 1024 * 1024)?;
+        within("runs.max_pending_bytes", runs.max_pending_bytes, 1024, 16 * 1024 * 1024)?;
+        within("runs.max_input_bytes", runs.max_input_bytes, 1024, 16 * 1024 * 1024)?;
+        within("runs.max_hops", runs.max_hops as usize, 0, 1000)?;
+        span("runs.heartbeat", runs.heartbeat, 10 * MILLISECOND, HOUR)?;
+        // One heartbeat may be late, or lost.
+        span("runs.lease", runs.lease, runs.heartbeat * 2, 24 * HOUR)?;
+        within("runs.max_attempts", runs.max_attempts as usize, 1, 1000)?;
+        span("runs.queue_limit", runs.queue_limit, SECOND, 365 * 24 * HOUR)?;
+        span("runs.max_runtime", runs.max_runtime, SECOND, 365 * 24 * HOUR)?;
+        span("runs.cancel_grace", runs.cancel_grace, MILLISECOND, HOUR)?;
+        span("runs.rescue_interval", runs.rescue_interval, 10 * MILLISECOND, HOUR)?;
+        span("tools.max_timeout", self.tools.max_timeout, MILLISECOND, 24 * HOUR)?;
+        span("tools.default_timeout", self.tools.default_timeout, MILLISECOND, self.tools.max_timeout)?;
+        within("tools.max_args_bytes", self.tools.max_args_bytes, 16, 16 * 1024 * 1024)?;
+        within("tools.max_result_bytes", self.tools.max_result_bytes, 16, 16 * 1024 * 1024)?;
+        span("commands.autocomplete_timeout", self.commands.autocomplete_timeout, MILLISECOND, 60 * SECOND)?;
+        within("commands.max_bytes", self.commands.max_bytes, 16, 16 * 1024 * 1024)
     }
 
     fn check_database(&self) -> Result<(), Invalid> {
@@ -128,6 +153,7 @@ impl RetentionSettings {
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
 
 fn within(key: &'static str, given: usize, least: usize, most: usize) -> Result<(), Invalid> {

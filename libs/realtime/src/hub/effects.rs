@@ -1,10 +1,11 @@
 //! What an event changes for connections, beside being delivered.
 
-use domain::{AuthSessionId, Event, EventKind, RoomId, StreamKind, UserId};
+use domain::{AuthSessionId, Event, EventKind, RoomId, RunId, StreamKind, UserId};
+use protocol::frame::ToolCall;
 use serde::Deserialize;
 
-/// A change of who follows what.
-#[derive(Debug, Clone, Copy)]
+/// What an event sets off.
+#[derive(Debug, Clone)]
 pub(crate) enum Effect {
     /// A person was added to a room: their connections follow it, from `head` on.
     Join { room: RoomId, head: u64 },
@@ -14,6 +15,10 @@ pub(crate) enum Effect {
     Leave { user: UserId },
     /// A sign-in was ended.
     End { session: AuthSessionId },
+    /// A run was made in a room: its document is followed.
+    Work { run: RunId, room: RoomId },
+    /// A tool in a person's browser is called.
+    Call { user: UserId, call: Box<ToolCall> },
 }
 
 #[derive(Deserialize)]
@@ -31,8 +36,13 @@ struct Removed {
 
 #[derive(Deserialize)]
 struct Left {
-    /// None when an agent left: agents do not follow rooms, what concerns them is in their own stream.
+    /// None when an agent left, which follows no room.
     user_id: Option<UserId>,
+}
+
+#[derive(Deserialize)]
+struct Created {
+    run_id: RunId,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +66,14 @@ impl Effect {
                 let Left { user_id } = parse(event)?;
                 Some(Self::Leave { user: user_id? })
             }
+            (EventKind::RunCreated, StreamKind::Room) => {
+                let Created { run_id } = parse(event)?;
+                Some(Self::Work { run: run_id, room: RoomId(event.stream.id) })
+            }
+            (EventKind::ToolCalled, StreamKind::User) => {
+                let call = Box::new(parse(event)?);
+                Some(Self::Call { user: UserId(event.stream.id), call })
+            }
             (EventKind::SessionRevoked, StreamKind::User) => {
                 let Revoked { session_id } = parse(event)?;
                 Some(Self::End { session: session_id })
@@ -63,6 +81,11 @@ impl Effect {
             _ => None,
         }
     }
+}
+
+/// The frame that says that a tool is called, if this event does.
+pub(crate) fn tool_call(event: &Event) -> Option<ToolCall> {
+    (event.kind == EventKind::ToolCalled).then(|| parse(event)).flatten()
 }
 
 fn parse<'de, T: Deserialize<'de>>(event: &'de Event) -> Option<T> {

@@ -85,7 +85,7 @@ impl StreamState {
     pub(crate) fn remove_user(&mut self, user: UserId, seq: u64) {
         let stream = self.stream;
         self.subscribers.retain(|_, subscriber| {
-            let stays = subscriber.connection.meta.user != user
+            let stays = subscriber.connection.meta.user() != Some(user)
                 || subscriber.since >= seq
                 // Pages are given to members only.
                 || subscriber.last >= seq;
@@ -99,7 +99,7 @@ impl StreamState {
     /// Whether this is the stream of that room, and the person follows it. An id alone may be a person's.
     pub(crate) fn has_member(&self, room: RoomId, user: UserId) -> bool {
         self.stream == room.into()
-            && self.subscribers.values().any(|subscriber| subscriber.connection.meta.user == user)
+            && self.subscribers.values().any(|subscriber| subscriber.connection.meta.user() == Some(user))
     }
 
     /// Connections whose snapshot is older than the event `seq`, which was passed on just now.
@@ -136,10 +136,15 @@ impl StreamState {
         }
     }
 
-    pub(crate) fn whisper(&self, frame: &Arc<Encoded>, except: UserId) {
-        for subscriber in self.subscribers.values() {
-            if subscriber.connection.meta.user != except {
-                subscriber.connection.outbox.push_ephemeral(frame);
+    /// The connections that follow it.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = &Arc<Connection>> {
+        self.subscribers.values().map(|subscriber| &subscriber.connection)
+    }
+
+    pub(crate) fn whisper(&self, frame: &Arc<Encoded>, except: Option<UserId>) {
+        for connection in self.connections() {
+            if except.is_none() || connection.meta.user() != except {
+                connection.outbox.push_ephemeral(frame);
             }
         }
     }

@@ -16,8 +16,9 @@ fn behind() -> IntGauge {
 }
 
 fn connection(user: UserId, frames: usize) -> Arc<Connection> {
-    let meta = ConnectionMeta { id: ConnectionId::new(), user, session: AuthSessionId::new() };
-    Arc::new(Connection::new(meta, None, Limits { frames, bytes: 1 << 20 }, behind()))
+    let meta =
+        ConnectionMeta { id: ConnectionId::new(), principal: user.into(), session: AuthSessionId::new() };
+    Arc::new(Connection::new(meta, Hold::Nothing, Limits { frames, bytes: 1 << 20 }, behind()))
 }
 
 fn event(stream: StreamRef, seq: u64, kind: EventKind, data: &str) -> Event {
@@ -120,7 +121,7 @@ fn an_agent_that_leaves_concerns_nobody_who_follows_the_room() {
     let alex = connection(UserId::new(), 10);
     hub.register(&alex);
     hub.subscribe(&alex, room, 0, 0);
-    let left = format!(r#"{{"agent_id":"{}"}}"#, alex.meta.user);
+    let left = format!(r#"{{"agent_id":"{}"}}"#, alex.meta.principal.id());
     hub.publish(event(room, 1, EventKind::MemberLeft, &left), Path::Remote);
     hub.publish(message(room, 2), Path::Remote);
     assert_eq!(waiting(&alex), [1, 2]);
@@ -130,9 +131,10 @@ fn an_agent_that_leaves_concerns_nobody_who_follows_the_room() {
 fn the_newer_connection_of_a_device_closes_the_older_one_whichever_registers_first() {
     let (hub, user, device) = (hub(), UserId::new(), DeviceId::new());
     let of_epoch = |epoch| {
-        let meta = ConnectionMeta { id: ConnectionId::new(), user, session: AuthSessionId::new() };
+        let meta =
+            ConnectionMeta { id: ConnectionId::new(), principal: user.into(), session: AuthSessionId::new() };
         let slot = Slot { session: SlotSessionId::new(), device, kind: DeviceKind::Web, epoch };
-        Arc::new(Connection::new(meta, Some(slot), Limits { frames: 4, bytes: 1000 }, behind()))
+        Arc::new(Connection::new(meta, Hold::Device(slot), Limits { frames: 4, bytes: 1000 }, behind()))
     };
     let (first, second, third) = (of_epoch(1), of_epoch(2), of_epoch(3));
     hub.register(&second);
@@ -141,9 +143,9 @@ fn the_newer_connection_of_a_device_closes_the_older_one_whichever_registers_fir
     assert_eq!(second.outbox.closing(), None);
     hub.register(&third);
     assert_eq!(second.outbox.closing(), Some(CloseCode::DeviceReplaced));
-    hub.fence_device(device, 3);
+    hub.fence(device.0, 3);
     assert_eq!(third.outbox.closing(), None, "its own epoch does not fence it");
-    hub.fence_device(device, 4);
+    hub.fence(device.0, 4);
     assert_eq!(third.outbox.closing(), Some(CloseCode::DeviceReplaced));
 }
 
@@ -155,7 +157,7 @@ fn ended_sign_ins_close_their_connections_alone() {
     hub.register(&sam);
     hub.revoke(alex.meta.session.0);
     assert_eq!((alex.outbox.closing(), sam.outbox.closing()), (Some(CloseCode::SignInEnded), None));
-    hub.revoke(sam.meta.user.0);
+    hub.revoke(sam.meta.principal.id());
     assert_eq!(sam.outbox.closing(), Some(CloseCode::SignInEnded));
 }
 
@@ -232,10 +234,13 @@ proptest! {
 fn a_connection_counts_as_behind_until_it_is_level_or_gone() {
     let (hub, room, behind) = (hub(), StreamRef::from(RoomId::new()), behind());
     let open = || {
-        let meta =
-            ConnectionMeta { id: ConnectionId::new(), user: UserId::new(), session: AuthSessionId::new() };
+        let meta = ConnectionMeta {
+            id: ConnectionId::new(),
+            principal: UserId::new().into(),
+            session: AuthSessionId::new(),
+        };
         let limits = Limits { frames: 1, bytes: 1 << 20 };
-        let connection = Arc::new(Connection::new(meta, None, limits, behind.clone()));
+        let connection = Arc::new(Connection::new(meta, Hold::Nothing, limits, behind.clone()));
         hub.register(&connection);
         hub.subscribe(&connection, room, 0, 0);
         connection

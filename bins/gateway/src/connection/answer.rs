@@ -1,0 +1,101 @@
+//! Answers that people and agents are given alike.
+
+use domain::{ErrorCode, ErrorKind, EventId, RoomId, RunId};
+use operations::{BuiltRun, Error, Operations, SendMessage};
+use protocol::ServerFrame;
+use protocol::frame::{ErrorFrame, RawJson, Run, RunChange, Sent};
+use realtime::Connection;
+use uuid::Uuid;
+
+/// What a frame was about, so that a refusal can name it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct About {
+    pub(super) nonce: Option<String>,
+    pub(super) run: Option<Uuid>,
+    pub(super) call: Option<Uuid>,
+    pub(super) request: Option<Uuid>,
+}
+
+impl About {
+    pub(super) fn run(run: Uuid) -> Self {
+        Self { run: Some(run), ..Self::default() }
+    }
+
+    pub(super) fn call(call: Uuid) -> Self {
+        Self { call: Some(call), ..Self::default() }
+    }
+
+    pub(super) fn request(request: Uuid) -> Self {
+        Self { request: Some(request), ..Self::default() }
+    }
+
+    /// The refusal of the frame.
+    pub(super) fn refusal(self, error: &Error) -> ServerFrame {
+        if error.kind() == ErrorKind::Internal {
+            tracing::error!(%error, "a client's frame failed");
+        }
+        self.error(error.code(), error.public_message())
+    }
+
+    /// The refusal of a frame that this kind of client may not send.
+    pub(super) fn forbidden(self, detail: &str) -> ServerFrame {
+        self.error(ErrorCode::Forbidden, detail.into())
+    }
+
+    pub(super) fn error(self, code: ErrorCode, detail: String) -> ServerFrame {
+        ServerFrame::Error(ErrorFrame {
+            nonce: self.nonce,
+            run_id: self.run,
+            call_id: self.call,
+            request_id: self.request,
+            ..ErrorFrame::new(code.as_str(), detail)
+        })
+    }
+}
+
+pub(super) async fn send(
+    operations: &Operations,
+    connection: &Connection,
+    send: protocol::frame::Send,
+) -> ServerFrame {
+    let nonce = send.nonce.clone();
+    let message = SendMessage {
+        room: RoomId(send.room_id),
+        sender: connection.meta.principal,
+        body: send.body,
+        nonce: Some(send.nonce),
+        reply_to: send.reply_to.map(EventId),
+        trace: None,
+    };
+    match operations.send_message(message).await {
+        Ok(appended) => ServerFrame::Sent(Sent { nonce, seq: appended.event.seq, id: appended.event.id.0 }),
+        Err(error) => About { nonce: Some(nonce), ..About::default() }.refusal(&error),
+    }
+}
+
+/// The frame of a run with its whole document.
+pub(super) fn run(built: &BuiltRun) -> ServerFrame {
+    let run = &built.run;
+    match RawJson::new(built.doc.as_str()) {
+        Ok(doc) => ServerFrame::Run(Run {
+            run_id: run.id.0,
+            room_id: run.room.0,
+            agent_id: run.agent.0,
+            epoch: run.epoch,
+            version: built.version,
+            status: run.status.as_str().into(),
+            reason: run.reason.map(|reason| reason.as_str().into()),
+            cancel_requested: run.cancel_requested && !run.status.is_final(),
+            change: RunChange::Doc(doc),
+        }),
+        Err(error) => {
+            tracing::error!(%error, run = %run.id, "a document that is no JSON");
+            About::run(run.id.0).error(ErrorCode::Internal, "a fault of the server".into())
+        }
+    }
+}
+
+/// `watch`: the whole document now, what follows as it comes.
+pub(super) fn no_run(run: RunId) -> ServerFrame {
+    About::run(run.0).refusal(&store::Refusal::NotFound("run").into())
+}

@@ -1,0 +1,94 @@
+//! What is no part of the log and is followed by version: documents of runs, and how agents are seen.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::{AgentId, RoomId};
+use store::StoreError;
+use store::runs::Known;
+use tokio_util::sync::CancellationToken;
+
+use super::{Relay, Trouble};
+
+/// Runs of one query: their documents are read with them.
+const RUNS: usize = 100;
+/// Agents of one query.
+const AGENTS: usize = 1000;
+
+impl Relay {
+    /// Loads runs that changed, until the token is cancelled.
+    pub async fn run_boxes(self: Arc<Self>, stop: CancellationToken) {
+        let mut trouble = Trouble::default();
+        loop {
+            tokio::select! {
+                () = self.hub.boxes().wake.notified() => {}
+                () = stop.cancelled() => return,
+            }
+            loop {
+                let dirty = self.hub.boxes().take_dirty(RUNS);
+                if dirty.is_empty() {
+                    break;
+                }
+                if let Err(error) = self.load_runs(&dirty).await {
+                    self.hub.boxes().put_back(dirty.iter().map(|(known, _)| known.run));
+                    tracing::warn!(%error, runs = dirty.len(), "can't read runs; trying again");
+                    if trouble.wait(&stop).await {
+                        return;
+                    }
+                } else {
+                    trouble = Trouble::default();
+                }
+            }
+        }
+    }
+
+    async fn load_runs(&self, dirty: &[(Known, RoomId)]) -> Result<(), StoreError> {
+        let known: Vec<Known> = dirty.iter().map(|(known, _)| *known).collect();
+        for update in self.store.run_updates(&known).await? {
+            self.hub.run_loaded(&update);
+        }
+        Ok(())
+    }
+
+    /// Looks up agents whose presence changed, until the token is cancelled.
+    pub async fn run_presence(self: Arc<Self>, stop: CancellationToken) {
+        let mut trouble = Trouble::default();
+        loop {
+            tokio::select! {
+                () = self.hub.agents().wake.notified() => {}
+                () = stop.cancelled() => return,
+            }
+            loop {
+                let dirty = self.hub.agents().take_dirty(AGENTS);
+                if dirty.is_empty() {
+                    break;
+                }
+                if let Err(error) = self.load_presence(&dirty).await {
+                    self.hub.agents().put_back(&dirty);
+                    tracing::warn!(%error, agents = dirty.len(), "can't read how agents are seen; trying again");
+                    if trouble.wait(&stop).await {
+                        return;
+                    }
+                } else {
+                    trouble = Trouble::default();
+                }
+            }
+        }
+    }
+
+    async fn load_presence(&self, agents: &[AgentId]) -> Result<(), StoreError> {
+        let seen = self.store.agent_presence(agents).await?;
+        let mut rooms: HashMap<AgentId, Vec<RoomId>> = HashMap::new();
+        for (agent, room) in self.store.rooms_of_agents(agents).await? {
+            rooms.entry(agent).or_default().push(room);
+        }
+        for presence in seen {
+            if self.hub.agents().is_news(&presence)
+                && let Some(rooms) = rooms.get(&presence.agent)
+            {
+                self.hub.agent_seen(&presence, rooms);
+            }
+        }
+        Ok(())
+    }
+}
