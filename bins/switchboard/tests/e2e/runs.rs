@@ -104,7 +104,7 @@ async fn cluster_a_fresh_identify_hands_runs_back_and_they_start_anew() {
     while watched.text() != "never mind" {
         watched.take(&watcher.run_frame(run).await);
     }
-    let mut second = robot.consumer(&world, 2, "main").await;
+    let mut second = robot.identify(&world, 2, "main").await;
     assert_eq!(first.closed().await, 4015);
     let (again, _) = second.requested().await;
     assert_eq!(again, run);

@@ -18,7 +18,7 @@ use crate::robot::{Robot, run_of};
 use crate::wire::{Wire, message};
 use crate::world::{PATIENCE, Person, World};
 
-const AGENTS: usize = 8;
+const AGENTS: usize = 10;
 
 /// What one connection went through.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Record {
     /// When it was told that what it acknowledged is.
     acked: Vec<(Instant, u64)>,
     /// Runs that it was told it has started, with the epoch.
-    started: Vec<(uuid::Uuid, u64)>,
+    started: BTreeSet<(uuid::Uuid, u64)>,
     /// The close code, when it was not stopped by the test.
     code: Option<u16>,
 }
@@ -59,6 +59,7 @@ async fn take_over(world: World, times: usize) {
     let world = Arc::new(world);
     let (alex, sam) = world.alex_and_sam().await;
     let (stop, stopped) = watch::channel(false);
+    let over = watch::Sender::new(false);
     let mut agents = JoinSet::new();
     let mut rooms = Vec::new();
     for n in 0..AGENTS {
@@ -67,24 +68,25 @@ async fn take_over(world: World, times: usize) {
         alex.invite(&robot, room).await;
         rooms.push((room, robot.handle.clone()));
         let world = Arc::clone(&world);
-        agents.spawn(async move { (robot.clone(), of_one_agent(&world, &robot, times).await) });
+        let over = over.subscribe();
+        agents.spawn(async move { (robot.clone(), of_one_agent(&world, &robot, over).await) });
     }
     let talking = [(1, alex.clone()), (2, sam)].map(|(gateway, person)| {
         tokio::spawn(mention(Arc::clone(&world), person, gateway, rooms.clone(), stopped.clone()))
     });
-    let mut all = Vec::new();
-    // The last consumer of each goes on until everything is done.
+    // Who takes over again finds what was asked for elsewhere, also where nobody is told.
     let done = async {
         loop {
             let left = world.sql("SELECT count(*) FROM runs WHERE status <> 'succeeded'").await;
             let taken = world.sql("SELECT min(epoch) FROM agent_consumer_cursors").await;
             let taken: usize =
                 taken[0][0].as_deref().and_then(|epoch| epoch.parse().ok()).unwrap_or_default();
-            if taken > times && !*stop.borrow() {
-                stop.send_replace(true);
-            }
-            if *stop.borrow() && left[0][0].as_deref() == Some("0") {
+            let enough = *stop.borrow();
+            if enough && left[0][0].as_deref() == Some("0") {
                 return;
+            }
+            if taken > times && !enough {
+                stop.send_replace(true);
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -93,9 +95,8 @@ async fn take_over(world: World, times: usize) {
     for talking in talking {
         talking.await.expect("mentions");
     }
-    for gateway in ["gateway-1", "gateway-2"] {
-        world.cluster.terminate(gateway);
-    }
+    over.send_replace(true);
+    let mut all = Vec::new();
     while let Some(one) = agents.join_next().await {
         all.push(one.expect("an agent"));
     }
@@ -138,10 +139,10 @@ fn check(robot: &Robot, records: &[Record], times: usize) {
     }
 }
 
-async fn of_one_agent(world: &World, robot: &Robot, times: usize) -> Vec<Record> {
+async fn of_one_agent(world: &World, robot: &Robot, over: watch::Receiver<bool>) -> Vec<Record> {
     let mut records = Vec::new();
     let mut holder: Option<JoinHandle<Record>> = None;
-    for _ in 0..=times {
+    while !*over.borrow() {
         let gateway = rand::rng().random_range(1..=2);
         let wire = robot.identify(world, gateway, "main").await;
         let fresh = tokio::spawn(work(wire));
@@ -152,7 +153,10 @@ async fn of_one_agent(world: &World, robot: &Robot, times: usize) -> Vec<Record>
         let pause = rand::rng().random_range(0..80);
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
+    // One more, so that the last of those above has lost too.
+    let winner = robot.identify(world, 1, "main").await;
     records.push(holder.expect("a holder").await.expect("the last holder"));
+    drop(winner);
     records
 }
 
@@ -162,7 +166,7 @@ async fn work(mut wire: Wire) -> Record {
         ready: Instant::now(),
         events: Vec::new(),
         acked: Vec::new(),
-        started: Vec::new(),
+        started: BTreeSet::new(),
         code: None,
     };
     loop {
@@ -179,7 +183,8 @@ async fn work(mut wire: Wire) -> Record {
             }
             Ok(ServerFrame::Acked(acked)) => record.acked.push((Instant::now(), acked.seq)),
             Ok(ServerFrame::Run(run)) if run.status == "running" => {
-                record.started.push((run.run_id, run.epoch));
+                // Asked twice in one session, it is told twice of the one start.
+                record.started.insert((run.run_id, run.epoch));
                 let finish = RunFinish {
                     run_id: run.run_id,
                     epoch: run.epoch,
