@@ -36,7 +36,9 @@ pub use error::Error;
 pub use messages::SendMessage;
 pub use metrics::OperationsMetrics;
 pub use runs::{BuiltRun, EndRun, FlushTask, RequestRun};
-pub use settings::{AgentsSettings, AppendSettings, CommandSettings, MessageSettings, RunSettings, ToolSettings};
+pub use settings::{
+    AgentsSettings, AppendSettings, CommandSettings, MessageSettings, RunSettings, ToolSettings,
+};
 pub use tools::CallTool;
 
 use crate::commands::Asked;

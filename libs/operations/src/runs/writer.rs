@@ -115,7 +115,7 @@ impl FlushTask {
                 self.live.mark(run);
             }
             PatchOutcome::Lost => {
-                tracing::info!(%run, epoch = live.holder.epoch, "a run is no longer written here")
+                tracing::info!(%run, epoch = live.holder.epoch, "a run is no longer written here");
             }
         }
         self.forget_if_done(live);

@@ -174,7 +174,9 @@ impl Watcher {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Write { snapshot: bool },
+    Write {
+        snapshot: bool,
+    },
     /// A flush is told from memory; or is not, when it was written by another node.
     Tell,
     Skip,
