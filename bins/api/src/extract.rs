@@ -6,13 +6,17 @@
 pub mod caller;
 pub mod cursor;
 mod describe;
+pub mod free;
 pub mod headers;
 pub mod json;
 pub mod path;
 pub mod query;
+pub mod wait;
 
 pub use caller::{Admin, Agent, Caller, Person};
+pub use free::{Free, Lasting};
 pub use headers::{IdempotencyKey, TraceParent};
 pub use json::{Json, Object, OptionalJson};
 pub use path::Path;
 pub use query::Query;
+pub use wait::WaitQuery;

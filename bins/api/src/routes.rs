@@ -16,6 +16,7 @@ use crate::state::Api;
 pub mod admin;
 pub mod agents;
 pub mod auth;
+pub mod autocomplete;
 pub mod devices;
 pub mod events;
 pub mod jwks;
@@ -23,9 +24,11 @@ pub mod members;
 pub mod messages;
 pub mod reactions;
 pub mod rooms;
+pub mod runs;
 pub mod specification;
 pub mod stream;
 pub mod tickets;
+pub mod tool_calls;
 pub mod typing;
 pub mod users;
 
@@ -72,6 +75,14 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(reactions::add, reactions::remove))
         .routes(routes!(events::list))
         .routes(routes!(typing::typing))
+        .routes(routes!(runs::list, runs::create))
+        .routes(routes!(runs::get))
+        .routes(routes!(runs::cancel))
+        .routes(routes!(tool_calls::call))
+        .routes(routes!(tool_calls::pending))
+        .routes(routes!(tool_calls::get))
+        .routes(routes!(tool_calls::resolve))
+        .routes(routes!(autocomplete::ask))
         .routes(routes!(stream::open))
         .routes(routes!(admin::cluster))
         .routes(routes!(admin::disable))

@@ -1,5 +1,7 @@
 //! The shapes of answers: what `domain` and `store` give, as JSON.
 
+mod run;
+
 use std::sync::Arc;
 
 use domain::{Agent, Device, Event, Principal, User};
@@ -11,6 +13,8 @@ use store::nodes::NodeRow;
 use store::rooms::{Member, RoomView};
 use utoipa::ToSchema;
 use uuid::Uuid;
+
+pub use run::{PrincipalShape, RunShape, ToolCallShape};
 
 /// A time as it is answered: RFC 3339 in UTC with microseconds.
 #[must_use]

@@ -7,6 +7,7 @@ use domain::NodeId;
 use node::HttpSettings;
 use operations::Operations;
 use store::Store;
+use tokio_util::sync::CancellationToken;
 
 use crate::metrics::ApiMetrics;
 use crate::stream::Streams;
@@ -77,6 +78,12 @@ impl Api {
     #[must_use]
     pub fn streams(&self) -> &Streams {
         &self.0.parts.streams
+    }
+
+    /// Cancelled when the node drains: requests that wait answer with what they have.
+    #[must_use]
+    pub fn draining(&self) -> CancellationToken {
+        self.0.parts.streams.tasks.token()
     }
 
     /// Counters.

@@ -39,7 +39,7 @@ pub use runs::{BuiltRun, EndRun, FlushTask, RequestRun};
 pub use settings::{
     AgentsSettings, AppendSettings, CommandSettings, MessageSettings, RunSettings, ToolSettings,
 };
-pub use tools::CallTool;
+pub use tools::{CallTool, ToolCalled};
 
 use crate::commands::Asked;
 use crate::runs::live::LiveRuns;

@@ -3,6 +3,8 @@
 pub(crate) mod live;
 mod writer;
 
+use std::sync::Arc;
+
 use domain::document::parse_ops;
 use domain::run::FinishStatus;
 use domain::{AgentId, Invalid, Principal, RoomId, RunId, SlotSessionId, text};
@@ -52,9 +54,23 @@ pub struct BuiltRun {
     /// The run; `doc` in it is as it is stored.
     pub run: Run,
     /// The document as JSON text.
-    pub doc: String,
+    pub doc: Arc<str>,
     /// The version of that document: that of the run, unless patches were lost and are not yet written again.
     pub version: u64,
+}
+
+impl TryFrom<Run> for BuiltRun {
+    type Error = Error;
+
+    /// Builds the document. One that no patches follow on stands as it was written.
+    fn try_from(run: Run) -> Result<Self, Error> {
+        if run.doc.patches.is_empty() {
+            return Ok(Self { doc: Arc::clone(&run.doc.doc), version: run.doc.version, run });
+        }
+        let (doc, version) = livebox::build(run.id, &run.doc)
+            .ok_or_else(|| StoreError::Internal("a stored document is none".into()))?;
+        Ok(Self { doc: doc.to_json().into(), version, run })
+    }
 }
 
 /// Longest text of what went wrong, in bytes.
@@ -92,7 +108,23 @@ impl Operations {
     /// `NotFound` for those who are not in its room.
     pub async fn run(&self, reader: Principal, run: RunId) -> Result<BuiltRun, Error> {
         let run = self.store.run(reader, run).await?.ok_or(store::Refusal::NotFound("run"))?;
-        built(run)
+        run.try_into()
+    }
+
+    /// The runs of a room by id before `before`, newest first, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for those who are not in the room.
+    pub async fn runs_of_room(
+        &self,
+        reader: Principal,
+        room: RoomId,
+        before: Option<RunId>,
+        limit: u32,
+    ) -> Result<Vec<BuiltRun>, Error> {
+        let runs = self.store.runs_of_room(reader, room, before, limit).await?;
+        runs.ok_or(store::Refusal::NotFound("room"))?.into_iter().map(BuiltRun::try_from).collect()
     }
 
     /// Asks for a run to be stopped.
@@ -107,7 +139,7 @@ impl Operations {
         if run.status.is_final() {
             self.settle_presence(&[run.agent]).await;
         }
-        built(run)
+        run.try_into()
     }
 
     /// A consumer starts a run.
@@ -123,7 +155,7 @@ impl Operations {
         }
         self.announcer.run_updated(run, started.run.version);
         self.settle_presence(&[started.run.agent]).await;
-        built(started.run)
+        started.run.try_into()
     }
 
     /// A consumer changes the document of its run. Those who watch see it within `runs.flush_interval`.
@@ -180,7 +212,7 @@ impl Operations {
         self.announcer.events(events);
         self.announcer.run_updated(run.id, run.version);
         self.settle_presence(&[run.agent]).await;
-        built(run)
+        run.try_into()
     }
 
     /// The runs that a session works on which was resumed: they go on here.
@@ -193,7 +225,7 @@ impl Operations {
         held.into_iter()
             .map(|run| {
                 self.live.adopt(session, &run)?;
-                built(run)
+                run.try_into()
             })
             .collect()
     }
@@ -223,12 +255,6 @@ impl Operations {
         self.settle_presence(&agents).await;
         Ok(full)
     }
-}
-
-pub(crate) fn built(run: Run) -> Result<BuiltRun, Error> {
-    let (doc, version) = livebox::build(run.id, &run.doc)
-        .ok_or_else(|| StoreError::Internal("a stored document is none".into()))?;
-    Ok(BuiltRun { doc: doc.to_json(), version, run })
 }
 
 /// Refuses JSON that is too large, or that the database can't keep.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::{AgentId, Event, Invalid, RunId, SlotSessionId, ToolCallId, UserId, text};
+use domain::{AgentId, Event, Invalid, Principal, RunId, SlotSessionId, ToolCallId, UserId, text};
 use protocol::frame::{RawJson, ToolOutcome};
 use store::tools::{NewToolCall, Resolution, ToolCall, ToolStatus};
 use tokio::time::Instant;
@@ -32,13 +32,22 @@ pub struct CallTool {
     pub nonce: Option<String>,
 }
 
+/// What came of calling a tool.
+#[derive(Debug, Clone)]
+pub struct ToolCalled {
+    /// The call: the new one, or that of the repeated nonce.
+    pub call: ToolCall,
+    /// False when it was there before.
+    pub created: bool,
+}
+
 impl Operations {
     /// Calls a tool in a person's browser.
     ///
     /// # Errors
     ///
     /// `Invalid`; `NotFound` for the run or the person; `Conflict` when the run is not worked on by this holder.
-    pub async fn call_tool(&self, call: CallTool) -> Result<ToolCall, Error> {
+    pub async fn call_tool(&self, call: CallTool) -> Result<ToolCalled, Error> {
         self.check_call(&call)?;
         let new = NewToolCall {
             id: ToolCallId::new(),
@@ -55,7 +64,29 @@ impl Operations {
         let (call, events) = self.store.call_tool(&new).await?;
         self.announcer.events(events);
         self.announcer.run_touched(call.run);
-        Ok(call)
+        Ok(ToolCalled { created: call.id == new.id, call })
+    }
+
+    /// One call, as the agent that made it and the person who is asked may see it.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, for everybody else too.
+    pub async fn tool_call(&self, reader: Principal, call: ToolCallId) -> Result<ToolCall, Error> {
+        let found = self.store.tool_call(call).await?.filter(|call| match reader {
+            Principal::User(user) => call.user == user,
+            Principal::Agent(agent) => call.agent == agent,
+        });
+        Ok(found.ok_or(store::Refusal::NotFound("tool call"))?)
+    }
+
+    /// The calls that a person has not answered and still may.
+    ///
+    /// # Errors
+    ///
+    /// When the store does not answer.
+    pub async fn pending_tools(&self, user: UserId) -> Result<Vec<ToolCall>, Error> {
+        Ok(self.store.pending_tools(user).await?)
     }
 
     fn check_call(&self, call: &CallTool) -> Result<(), Invalid> {

@@ -15,6 +15,8 @@ pub const DEFAULT_LIMIT: u32 = 50;
 pub const MAX_LIMIT: u32 = 200;
 /// Events of a page at most.
 pub const MAX_EVENTS: u32 = 1000;
+/// Runs of a page at most: each has its document.
+pub const MAX_RUNS: u32 = 50;
 
 /// A page of a list.
 #[derive(Debug, Serialize, ToSchema)]

@@ -19,7 +19,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+pub(super) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         if name.contains('\0') || value.contains('\0') {
             let name = name.replace('\0', "");

@@ -23,7 +23,7 @@ use crate::state::Api;
 pub struct AgentPath {
     /// Which.
     #[param(value_type = Uuid)]
-    id: AgentId,
+    pub(super) id: AgentId,
 }
 
 /// An agent to be made.

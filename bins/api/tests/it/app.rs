@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::Method;
 use domain::{NodeId, Role, UserId};
@@ -32,7 +33,7 @@ impl Shared {
         Self { database: Arc::new(database), keys: Arc::new(tempfile::tempdir().unwrap()) }
     }
 
-    /// Settings with cheap passwords and a rate limit that is out of the way.
+    /// Settings with cheap passwords, a rate limit that is out of the way, and a stop that spreads nobody.
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings::default();
         settings.database.url = self.database.url();
@@ -44,6 +45,7 @@ impl Shared {
         settings.auth.argon2_iterations = 1;
         settings.auth.rate = 1000.0;
         settings.auth.burst = 1000;
+        settings.shutdown.spread = Duration::from_millis(10);
         settings
     }
 
@@ -57,6 +59,7 @@ pub(crate) struct TestApp {
     pub(crate) url: String,
     pub(crate) shared: Shared,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) operations: operations::Operations,
     http: reqwest::Client,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), String>>,
@@ -79,11 +82,11 @@ impl TestApp {
         let bind = || async { tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap() };
         let app = api::build(settings, NodeId::new(), bind().await, bind().await).await.unwrap();
         let url = format!("http://{}", app.addresses[0].1);
-        let store = Arc::clone(&app.node().store);
+        let (store, operations) = (Arc::clone(&app.node().store), app.node().operations.clone());
         let (stop, stopped) = oneshot::channel();
         let served =
             tokio::spawn(async move { app.run(stopped).await.map_err(|failure| failure.to_string()) });
-        Self { url, shared, store, http: reqwest::Client::new(), stop, served }
+        Self { url, shared, store, operations, http: reqwest::Client::new(), stop, served }
     }
 
     /// Stops the node. Fails when a task of it ended that never may.

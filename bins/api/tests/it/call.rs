@@ -16,6 +16,8 @@ pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
     /// Null when there is no body, text when it is no JSON.
     pub(crate) body: Value,
+    /// The body as it came.
+    pub(crate) raw: String,
 }
 
 impl Call {
@@ -52,7 +54,8 @@ impl Call {
             bytes => serde_json::from_slice(bytes)
                 .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned())),
         };
-        Answer { status, headers, body }
+        let raw = String::from_utf8_lossy(&bytes).into_owned();
+        Answer { status, headers, body, raw }
     }
 
     /// Sends it, and fails unless the status is this.

@@ -10,3 +10,4 @@ mod faults;
 mod secrets;
 mod v1;
 mod well_known;
+mod work;

@@ -6,5 +6,8 @@ mod auth;
 mod devices;
 mod openapi;
 mod rooms;
+mod runs;
+mod stream;
+mod tool_calls;
 mod users;
 mod ws;

@@ -94,7 +94,7 @@ async fn call_tool(
     let timeout = call.timeout.map(|text| domain::duration::parse(&text.0));
     let timeout =
         timeout.transpose().map_err(|allowed| Invalid::described("timeout", "what was given", allowed))?;
-    let made = operations
+    let called = operations
         .call_tool(CallTool {
             run: RunId(call.run_id),
             agent,
@@ -106,5 +106,5 @@ async fn call_tool(
             nonce: call.nonce.clone(),
         })
         .await?;
-    Ok(ServerFrame::ToolCalled(ToolCalled { call_id: made.id.0, nonce: call.nonce }))
+    Ok(ServerFrame::ToolCalled(ToolCalled { call_id: called.call.id.0, nonce: call.nonce }))
 }

@@ -76,7 +76,7 @@ pub(super) async fn send(
 /// The frame of a run with its whole document.
 pub(super) fn run(built: &BuiltRun) -> ServerFrame {
     let run = &built.run;
-    match RawJson::new(built.doc.as_str()) {
+    match RawJson::new(&*built.doc) {
         Ok(doc) => ServerFrame::Run(Run {
             run_id: run.id.0,
             room_id: run.room.0,

@@ -1,5 +1,7 @@
 //! `/v1/agents`.
 
+mod autocomplete;
+
 use std::collections::BTreeSet;
 
 use axum::http::Method;
@@ -192,15 +194,21 @@ async fn agents_are_refused_what_is_for_people() {
     let agent = app.agent(&alex, "builder").await;
     let for_agents = BTreeSet::from([
         "addReaction",
+        "callTool",
+        "cancelRun",
+        "createRun",
         "deleteMessage",
         "editMessage",
         "getAgent",
         "getOwnAgent",
         "getRoom",
+        "getRun",
+        "getToolCall",
         "getUser",
         "listAgents",
         "listEvents",
         "listRooms",
+        "listRuns",
         "removeReaction",
         "sendMessage",
     ]);

@@ -4,6 +4,7 @@ mod agents;
 mod events;
 mod members;
 mod messages;
+mod runs;
 
 use domain::RoomId;
 use serde_json::{Value, json};
