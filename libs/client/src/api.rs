@@ -23,8 +23,8 @@ pub use error::ApiError;
 pub use messages::{NewMessage, Range};
 pub use rooms::NewRoom;
 pub use shapes::{
-    Agent, AgentToken, EventPage, MadeAgent, Member, MemberId, NewDevice, Page, Room, Run, Sent, SignedIn,
-    Ticket,
+    Agent, AgentToken, Choice, EventPage, MadeAgent, Member, MemberId, NewDevice, Page, Room, Run, Sent,
+    SignedIn, Ticket, ToolCall, ToolStatus,
 };
 
 /// The REST side of a node, in the name of at most one person or agent.

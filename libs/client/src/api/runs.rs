@@ -1,4 +1,4 @@
-//! Runs: the work of agents in rooms.
+//! Runs: the work of agents in rooms, with their tool calls, and completions of commands.
 
 use domain::{AgentId, RoomId, RunId, ToolCallId};
 use protocol::frame::ToolOutcome;
@@ -6,7 +6,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::{Api, ApiError, Run};
+use super::shapes::Choices;
+use super::{Api, ApiError, Choice, Page, Run, ToolCall};
 
 impl Api {
     /// Asks an agent of a room for a run. The same nonce again is the same run.
@@ -39,6 +40,22 @@ impl Api {
         self.ask(&Call::new(Method::GET, &["v1", "runs", &run])).await
     }
 
+    /// The runs of a room, the newest first, at most `limit` of them.
+    ///
+    /// # Errors
+    ///
+    /// Not in the room.
+    pub async fn runs(
+        &self,
+        room: RoomId,
+        cursor: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<Page<Run>, ApiError> {
+        let room = room.to_string();
+        let path = ["v1", "rooms", &room, "runs"];
+        self.ask(&Call::new(Method::GET, &path).query("cursor", cursor).query("limit", limit)).await
+    }
+
     /// Asks for a run to be stopped.
     ///
     /// # Errors
@@ -47,6 +64,25 @@ impl Api {
     pub async fn cancel_run(&self, run: RunId) -> Result<Run, ApiError> {
         let run = run.to_string();
         self.ask(&Call::new(Method::POST, &["v1", "runs", &run, "cancel"])).await
+    }
+
+    /// The tool calls that wait for the person signed in.
+    ///
+    /// # Errors
+    ///
+    /// Not a person, or no answer.
+    pub async fn pending_tools(&self) -> Result<Page<ToolCall>, ApiError> {
+        self.ask(&Call::new(Method::GET, &["v1", "tool-calls"]).query("status", Some("pending"))).await
+    }
+
+    /// One tool call.
+    ///
+    /// # Errors
+    ///
+    /// There is no such call, or one neither made it nor is asked.
+    pub async fn tool_call(&self, call: ToolCallId) -> Result<ToolCall, ApiError> {
+        let call = call.to_string();
+        self.ask(&Call::new(Method::GET, &["v1", "tool-calls", &call])).await
     }
 
     /// Answers a tool call; the first answer counts.
@@ -58,5 +94,24 @@ impl Api {
         let call = call.to_string();
         let path = ["v1", "tool-calls", &call, "result"];
         self.call(&Call::new(Method::POST, &path).body(outcome)).await.map(|_| ())
+    }
+
+    /// Asks an agent how a command could go on.
+    ///
+    /// # Errors
+    ///
+    /// Not in the room, or the agent is not, or it does not answer in time.
+    pub async fn autocomplete(
+        &self,
+        agent: AgentId,
+        room: RoomId,
+        command: &str,
+        input: &str,
+    ) -> Result<Vec<Choice>, ApiError> {
+        let agent = agent.to_string();
+        let path = ["v1", "agents", &agent, "autocomplete"];
+        let body = json!({ "room_id": room, "command": command, "input": input });
+        let Choices { choices } = self.ask(&Call::new(Method::POST, &path).body(&body)).await?;
+        Ok(choices)
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use domain::{
-    AgentId, AuthSessionId, DeviceId, DeviceKind, MemberRole, RoomId, RoomKind, RunId, RunStatus, User,
-    UserId,
+    AgentId, AuthSessionId, DeviceId, DeviceKind, MemberRole, RoomId, RoomKind, RunId, RunStatus, ToolCallId,
+    User, UserId,
 };
 use jiff::Timestamp;
 use protocol::frame::Event;
@@ -208,6 +208,63 @@ pub struct Run {
     pub version: u64,
     /// The document.
     pub doc: Value,
+}
+
+/// How a tool call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolStatus {
+    /// Nobody has answered.
+    Pending,
+    /// Answered.
+    Answered,
+    /// Its time is over.
+    Expired,
+    /// Its run is over.
+    Cancelled,
+}
+
+/// A tool call in a person's browser.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ToolCall {
+    /// Which.
+    pub id: ToolCallId,
+    /// Of which run.
+    pub run_id: RunId,
+    /// Where.
+    pub room_id: RoomId,
+    /// Who is asked.
+    pub user_id: UserId,
+    /// Which tool.
+    pub tool: String,
+    /// What it is given.
+    pub args: Value,
+    /// How it stands.
+    pub status: ToolStatus,
+    /// Until when an answer counts.
+    pub deadline: Timestamp,
+    /// The answer, when it went well.
+    #[serde(default)]
+    pub result: Value,
+    /// Why it did not go well.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+/// One way in which a command could go on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Choice {
+    /// What would be put in.
+    pub value: String,
+    /// What people read.
+    #[serde(default)]
+    pub label: Option<String>,
+}
+
+/// The answer with choices.
+#[derive(Deserialize)]
+pub(super) struct Choices {
+    pub(super) choices: Vec<Choice>,
 }
 
 /// The answer to a message.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
-use client::api::{AgentSettings, MemberId, NewAgent, NewDevice, NewMessage, NewRoom, Range};
+use client::api::{AgentSettings, MemberId, NewAgent, NewDevice, NewMessage, NewRoom, Range, ToolStatus};
 use client::{Api, ApiError};
 use domain::{AgentId, DeviceKind, ErrorKind, EventId, RoomId, RunId, RunStatus, ToolCallId, UserId};
 use parking_lot::Mutex;
@@ -253,4 +253,34 @@ async fn agents_and_runs_are_asked_for_as_the_contract_says() {
     let outcome = ToolOutcome::Result(RawJson::new("[1]").unwrap());
     api.answer_tool(ToolCallId(ID.parse().unwrap()), &outcome).await.unwrap();
     expect("POST", &format!("/v1/tool-calls/{ID}/result"), r#"{"result":[1]}"#);
+}
+
+#[tokio::test]
+async fn runs_and_calls_are_listed_and_commands_completed() {
+    let (api, asked) = serve(|target, _, _| {
+        let call = format!(
+            r#"{{"id":"{ID}","call_id":"{ID}","run_id":"{ID}","room_id":"{ID}","agent_id":"{ID}","user_id":"{ID}","tool":"open_page","args":{{}},"status":"answered","deadline":"2026-11-30T12:00:00.000000Z","result":{{"title":"Menu"}},"error":null}}"#
+        );
+        let body = match target {
+            "GET /v1/tool-calls?status=pending" => format!(r#"{{"items":[{call}],"next":null}}"#),
+            target if target.contains("/tool-calls/") => call,
+            target if target.ends_with("/autocomplete") => {
+                r#"{"choices":[{"value":"soup","label":"Soup"},{"value":"salad"}]}"#.to_owned()
+            }
+            _ => r#"{"items":[],"next":"x"}"#.to_owned(),
+        };
+        (200, body)
+    })
+    .await;
+    let (agent, room) = (AgentId(ID.parse().unwrap()), RoomId(ID.parse().unwrap()));
+    assert_eq!(api.runs(room, Some("c"), Some(9)).await.unwrap().next.as_deref(), Some("x"));
+    assert_eq!(asked.last().0, format!("GET /v1/rooms/{ID}/runs?cursor=c&limit=9"));
+    assert_eq!(api.pending_tools().await.unwrap().items[0].tool, "open_page");
+    let call = api.tool_call(ToolCallId(ID.parse().unwrap())).await.unwrap();
+    assert_eq!((call.status, &call.result["title"]), (ToolStatus::Answered, &"Menu".into()));
+    assert_eq!(asked.last().0, format!("GET /v1/tool-calls/{ID}"));
+    let choices = api.autocomplete(agent, room, "lunch", "s").await.unwrap();
+    assert_eq!((choices[0].label.as_deref(), choices[1].value.as_str()), (Some("Soup"), "salad"));
+    let body = format!(r#"{{"command":"lunch","input":"s","room_id":"{ID}"}}"#);
+    assert_eq!(asked.last(), (format!("POST /v1/agents/{ID}/autocomplete"), body));
 }
