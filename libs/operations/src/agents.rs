@@ -81,7 +81,7 @@ impl Operations {
         }
         settings.max_runs.map_or(Ok(()), check_runs)?;
         let (agent, events) = self.store.set_agent_settings(actor, agent, settings).await?;
-        self.announcer.events(events);
+        self.announce(events);
         Ok(agent)
     }
 
@@ -94,7 +94,7 @@ impl Operations {
     pub async fn revoke_agent(&self, actor: UserId, agent: AgentId) -> Result<(), Error> {
         let (token, events) = self.store.revoke_agent(actor, agent).await?;
         self.announcer.sign_in_ended(token);
-        self.announcer.events(events);
+        self.announce(events);
         Ok(())
     }
 }

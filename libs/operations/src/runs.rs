@@ -134,7 +134,7 @@ impl Operations {
     /// `NotFound`, `Forbidden`, `Conflict`.
     pub async fn cancel_run(&self, actor: Principal, run: RunId) -> Result<BuiltRun, Error> {
         let (run, events) = self.store.cancel_run(actor, run).await?;
-        self.announcer.events(events);
+        self.announce(events);
         self.announcer.run_updated(run.id, run.version);
         if run.status.is_final() {
             self.settle_presence(&[run.agent]).await;
@@ -209,7 +209,7 @@ impl Operations {
         };
         self.live.forget(&live);
         drop(writing);
-        self.announcer.events(events);
+        self.announce(events);
         self.announcer.run_updated(run.id, run.version);
         self.settle_presence(&[run.agent]).await;
         run.try_into()
@@ -246,7 +246,7 @@ impl Operations {
         let Rescued { events, runs, mut agents } = self.store.rescue_runs(&rules, AT_ONCE).await?;
         let (calls, resolved) = self.store.expire_tools(AT_ONCE).await?;
         let full = runs.len().max(calls.len()) >= AT_ONCE as usize;
-        self.announcer.events(events);
+        self.announce(events);
         for (run, version) in runs {
             self.announcer.run_updated(run, version);
         }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use domain::{AgentId, Event, Invalid, Principal, RunId, SlotSessionId, ToolCallId, UserId, text};
+use domain::{
+    AgentId, Event, EventKind, Invalid, Principal, RunId, SlotSessionId, StreamKind, ToolCallId, UserId, text,
+};
 use protocol::frame::{RawJson, ToolOutcome};
 use store::tools::{NewToolCall, Resolution, ToolCall, ToolStatus};
 use tokio::time::Instant;
@@ -149,11 +151,31 @@ impl Operations {
 
     /// Tells of calls that are no longer pending.
     pub(crate) fn tools_resolved(&self, calls: &[ToolCall], events: Vec<Event>) {
-        self.announcer.events(events);
+        self.announce(events);
         for call in calls {
-            self.waiters.wake(call.id.0);
-            self.announcer.tool_result(call.id);
             self.announcer.run_touched(call.run);
         }
     }
+
+    /// Tells what was written. Whoever waits for a call that came to its end with it is woken, here and elsewhere.
+    pub(crate) fn announce(&self, events: Vec<Event>) {
+        let resolved: Vec<ToolCallId> = events.iter().filter_map(resolved).collect();
+        self.announcer.events(events);
+        for call in resolved {
+            self.waiters.wake(call.0);
+            self.announcer.tool_result(call);
+        }
+    }
+}
+
+/// The call that is no longer pending, as its agent is told.
+fn resolved(event: &Event) -> Option<ToolCallId> {
+    #[derive(serde::Deserialize)]
+    struct Resolved {
+        call_id: ToolCallId,
+    }
+    if event.kind != EventKind::ToolResolved || event.stream.kind != StreamKind::Agent {
+        return None;
+    }
+    serde_json::from_str::<Resolved>(&event.data).ok().map(|resolved| resolved.call_id)
 }

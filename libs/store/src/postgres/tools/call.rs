@@ -2,7 +2,6 @@
 
 use domain::run::Change;
 use domain::{AgentId, Event, EventKind, RoomId, RunId, Sender, ToolCallId};
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio_postgres::Row;
@@ -113,7 +112,7 @@ fn called(call: &ToolCall) -> Result<Draft, Fault> {
         agent_id: AgentId,
         tool: &'a str,
         args: &'a RawValue,
-        deadline: Timestamp,
+        deadline: String,
     }
     let body = Body {
         call_id: call.id,
@@ -122,7 +121,8 @@ fn called(call: &ToolCall) -> Result<Draft, Fault> {
         agent_id: call.agent,
         tool: &call.tool,
         args: raw(&call.args)?,
-        deadline: call.deadline,
+        // As all times are told: with microseconds.
+        deadline: format!("{:.6}", call.deadline),
     };
     draft(call.user, EventKind::ToolCalled, Sender::Agent(call.agent), &body)
 }

@@ -190,9 +190,12 @@ async fn a_call_whose_run_ends_is_waited_for_no_longer() {
     let ending = async {
         called(&app, &work.alex).await;
         work.finish(FinishStatus::Failed).await;
+        std::time::Instant::now()
     };
-    let (cancelled, ()) = tokio::join!(waiting, ending);
+    let (cancelled, ended) = tokio::join!(waiting, ending);
     assert_eq!(cancelled.body["status"], "cancelled");
+    // Told, not found by looking from time to time.
+    assert!(ended.elapsed() < Duration::from_secs(1), "{:?}", ended.elapsed());
     app.stop().await;
 }
 
