@@ -125,7 +125,7 @@ async fn cluster_of_two_answers_to_each_of_five_hundred_calls_one_counts() {
             args: raw(&json!({ "n": n })),
             user_id: alex.id.0,
             timeout: None,
-            nonce: Some(format!("call {n}")),
+            nonce: Some(format!("call-{n}")),
         };
         consumer.say(&ClientFrame::ToolCall(call)).await;
     }
