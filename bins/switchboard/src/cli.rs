@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -62,6 +63,12 @@ pub enum Command {
     Nodes(Administered),
     /// Looks for what is wrong with database, listener, clocks and keys, and says what to do.
     Doctor(Administered),
+    /// An agent that answers with a language model behind any OpenAI-compatible API. The API's key, if it wants one, comes
+    /// from OPENAI_API_KEY, SWITCHBOARD_OPENAI_API_KEY, or a file.
+    Agent(AgentArgs),
+    /// An agent that needs no model: it repeats, counts (`count to 10 slowly`), tells the time by a tool call of the
+    /// browser (`time_zone`), and completes `/demo`.
+    DemoAgent(DemoAgentArgs),
     /// One node of a role, as `cluster` starts it.
     #[command(hide = true)]
     Node {
@@ -78,7 +85,7 @@ impl Command {
     #[must_use]
     pub const fn administered(&self) -> Option<&Administered> {
         match self {
-            Self::Cluster(_) | Self::Node { .. } => None,
+            Self::Cluster(_) | Self::Node { .. } | Self::Agent(_) | Self::DemoAgent(_) => None,
             Self::Nodes(administered)
             | Self::Doctor(administered)
             | Self::Keys(KeysCommand::List(administered))
@@ -122,6 +129,9 @@ pub struct ClusterArgs {
     /// One JSON object with every URL on the first line of standard output, once all nodes are ready.
     #[arg(long)]
     pub json: bool,
+    /// Makes an agent with the handle `demo`, owned by a person `demo-owner`, and runs it.
+    #[arg(long)]
+    pub demo_agent: bool,
 }
 
 /// Something to do to the running cluster.
@@ -149,6 +159,63 @@ pub struct NodeName {
     /// The data directory of the cluster.
     #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
     pub data_dir: PathBuf,
+}
+
+/// How an agent reaches Switchboard and says who it is. Its token is never an argument, which others on the machine would see.
+#[derive(Debug, Args)]
+pub struct AgentAccess {
+    /// Where Switchboard is: the URL of an api node, or of everything in one process.
+    #[arg(long, value_name = "URL", env = "SWITCHBOARD_URL", default_value = "http://127.0.0.1:8080")]
+    pub url: String,
+    /// A gateway, ws://.../v1/gateway, where it is not at the same address; several are tried in turn.
+    #[arg(long, value_name = "URL", env = "SWITCHBOARD_GATEWAY_URL", value_delimiter = ',')]
+    pub gateway_url: Vec<String>,
+    /// A file with the agent's token; otherwise SWITCHBOARD_AGENT_TOKEN has it.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+/// A bridge to a language model.
+#[derive(Debug, Args)]
+pub struct AgentArgs {
+    /// How it reaches Switchboard.
+    #[command(flatten)]
+    pub access: AgentAccess,
+    /// The name of its connection: the newest one of a name holds it.
+    #[arg(long, value_name = "NAME", default_value = "bridge")]
+    pub consumer: String,
+    /// Where the API of the model is, such as https://api.example.com/v1.
+    #[arg(long, value_name = "URL")]
+    pub openai_base_url: String,
+    /// The name of the model.
+    #[arg(long, value_name = "NAME")]
+    pub model: String,
+    /// A file with the key of that API.
+    #[arg(long, value_name = "FILE")]
+    pub api_key_file: Option<PathBuf>,
+    /// What the model is told first.
+    #[arg(long, value_name = "TEXT")]
+    pub system: Option<String>,
+    /// How many messages and answers of the room the model is given.
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=500))]
+    pub history: u16,
+    /// Tools of the browser that the model may call: a JSON file with an array of OpenAI function definitions.
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+    /// How long the model may say nothing before the answer is given up.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub stall_timeout: Duration,
+}
+
+/// The demo agent.
+#[derive(Debug, Args)]
+pub struct DemoAgentArgs {
+    /// How it reaches Switchboard.
+    #[command(flatten)]
+    pub access: AgentAccess,
+    /// The name of its connection: the newest one of a name holds it.
+    #[arg(long, value_name = "NAME", default_value = "demo")]
+    pub consumer: String,
 }
 
 /// People.
@@ -182,6 +249,11 @@ pub enum KeysCommand {
 
 /// How many nodes of a role one machine is asked to run.
 const MOST_NODES: usize = 50;
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let given = domain::duration::parse(text).map_err(|error| error.to_string())?;
+    if given.is_zero() { Err("allowed is more than 0s".to_owned()) } else { Ok(given) }
+}
 
 fn at_most(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| *count <= MOST_NODES);
@@ -223,6 +295,10 @@ mod tests {
             "switchboard doctor --data-dir d",
             "switchboard keys list --data-dir d",
             "switchboard node api --tethered",
+            "switchboard cluster --demo-agent",
+            "switchboard demo-agent --url https://chat.example.com --token-file token",
+            "switchboard agent --openai-base-url https://api.example.com/v1 --model m --system Hi --history 5 --tools t.json",
+            "switchboard agent --openai-base-url http://h/v1 --model m --stall-timeout 90s --gateway-url ws://a/v1/gateway,ws://b/v1/gateway",
         ] {
             if let Err(error) = Cli::try_parse_from(line.split(' ')) {
                 panic!("{line}: {error}");

@@ -10,6 +10,7 @@
 
 mod control;
 mod database;
+mod demo;
 mod error;
 mod found;
 mod home;
@@ -31,8 +32,10 @@ pub use plan::Role;
 use node::NoDatabase;
 use store::postgres::DatabaseSettings;
 
+use auth::AuthSettings;
 use control::{Control, Request};
 use database::Database;
+use demo::DemoAgent;
 use error::Context;
 use home::Home;
 use member::Launcher;
@@ -69,6 +72,8 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// The executable that has the hidden subcommand `node`.
     pub program: PathBuf,
+    /// Whether there is to be a demo agent, and how the password of its owner is kept.
+    pub agent: Option<AuthSettings>,
 }
 
 /// Runs a cluster from its start until a signal has stopped the last of it.
@@ -93,7 +98,7 @@ pub async fn run(options: Options) -> Result<(), ClusterError> {
     let told = told(&home, &database);
     let launcher = Launcher::new(options.program.clone(), options.config.as_deref(), told);
     let mut supervisor = Supervisor::new(home, database, plan, launcher, options.shutdown_deadline);
-    let outcome = started(&mut supervisor, nodes, options.output, &mut signals).await;
+    let outcome = started(&mut supervisor, nodes, &options, &settings, &mut signals).await;
     let stopped = supervisor.stop(&mut signals).await;
     outcome.and(stopped)
 }
@@ -102,12 +107,20 @@ pub async fn run(options: Options) -> Result<(), ClusterError> {
 async fn started(
     supervisor: &mut Supervisor,
     nodes: Vec<Spec>,
-    output: Output,
+    options: &Options,
+    database: &DatabaseSettings,
     signals: &mut Signals,
 ) -> Result<(), ClusterError> {
     supervisor.start(nodes, signals).await?;
     let (control, mut requests) = Control::open(supervisor.dir())?;
-    let told = match output {
+    let mut demo = match &options.agent {
+        Some(auth) => DemoAgent::begin(database, auth, supervisor.home(), supervisor.gateways()).await,
+        None => None,
+    };
+    if let Some(demo) = &demo {
+        supervisor.has_agent(demo.id);
+    }
+    let told = match options.output {
         Output::Json => supervisor.json(),
         Output::Text => supervisor.text(),
     };
@@ -115,9 +128,20 @@ async fn started(
     let written = writeln!(out, "{told}").and_then(|()| out.flush());
     drop(out);
     written.context(|| "can't write to standard output".to_owned())?;
+    let working = async {
+        match &mut demo {
+            Some(demo) => demo.run().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         () = control.run() => {}
         () = supervisor.serve(&mut requests, signals) => {}
+        () = working => {}
+    }
+    // While its gateway is there, so that its runs are given back at once.
+    if let Some(demo) = demo {
+        demo.stop().await;
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! What the commands do.
 
 mod administered;
+mod agent;
 mod all;
+mod demo_agent;
 mod doctor;
 mod keys;
 mod local_cluster;
@@ -48,6 +50,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Keys(KeysCommand::List(_)) => finish(keys::list(settings)),
         Command::Nodes(_) => finish(nodes::run(settings)),
         Command::Doctor(_) => finish(doctor::run(settings)),
+        Command::Agent(arguments) => finish(agent::run(arguments, settings)),
+        Command::DemoAgent(arguments) => finish(demo_agent::run(arguments, settings)),
     }
 }
 

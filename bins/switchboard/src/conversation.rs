@@ -1,5 +1,7 @@
 //! The first conversation with a server that just started, to be pasted into a shell.
 
+use domain::AgentId;
+
 /// How Alex gets in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entrance {
@@ -36,6 +38,16 @@ pub(crate) fn text(api: &str, gateway: &str, entrance: Entrance) -> String {
     )
 }
 
+/// Commands that go on from those of [`text`]: the agent joins the room, and is asked for something that takes a while.
+pub(crate) fn with_agent(api: &str, agent: AgentId, handle: &str) -> String {
+    format!(
+        r#"The demo agent is @{handle}. Let it into the room and ask it (or: what time is it):
+
+  post {api}/v1/rooms/$room/members '{{"agent_id":"{agent}"}}'
+  post {api}/v1/rooms/$room/messages '{{"body":"@{handle} count to 10 slowly","nonce":"n2"}}'"#
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +59,14 @@ mod tests {
         let closed = text("http://h", "ws://h/v1/gateway", Entrance::Closed);
         assert!(closed.contains("http://h/v1/auth/login") && closed.contains("user add alex$$"), "{closed}");
         assert!(closed.contains(r#"websocat "ws://h/v1/gateway?ticket=$ticket""#), "{closed}");
+    }
+
+    #[test]
+    fn the_agent_is_let_in_before_it_is_asked() {
+        let id = AgentId::new();
+        let text = with_agent("http://h", id, "demo");
+        let (join, ask) =
+            (text.find(&format!(r#""agent_id":"{id}""#)), text.find("@demo count to 10 slowly"));
+        assert!(join.is_some() && join < ask, "{text}");
     }
 }

@@ -8,6 +8,7 @@
 //!   keys/           signing keys of all nodes; 0700
 //!   logs/<node>.log what each node printed; of the run before: <node>.log.old
 //!   postgres/       the private PostgreSQL
+//!   demo-agent.token  of the demo agent, if there is one; 0600
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -104,12 +105,31 @@ impl Home {
 
     /// Notes what runs where, whole or not at all.
     pub(super) fn write_state(&self, json: &str) -> Result<(), ClusterError> {
-        let (path, fresh) = (state_path(&self.dir), self.dir.join("state.json.new"));
+        self.write_secret(&state_path(&self.dir), json)
+    }
+
+    /// The token of the demo agent, if it was kept.
+    pub(super) fn demo_token(&self) -> Option<String> {
+        fs::read_to_string(self.demo_token_path()).ok().map(|token| token.trim().to_owned())
+    }
+
+    /// Keeps the token of the demo agent.
+    pub(super) fn keep_demo_token(&self, token: &str) -> Result<(), ClusterError> {
+        self.write_secret(&self.demo_token_path(), token)
+    }
+
+    /// Where the token of the demo agent is.
+    pub(super) fn demo_token_path(&self) -> PathBuf {
+        self.dir.join("demo-agent.token")
+    }
+
+    fn write_secret(&self, path: &Path, line: &str) -> Result<(), ClusterError> {
+        let fresh = path.with_added_extension("new");
         let write = || -> std::io::Result<()> {
             let mut file =
                 OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&fresh)?;
-            writeln!(file, "{json}")?;
-            fs::rename(&fresh, &path)
+            writeln!(file, "{line}")?;
+            fs::rename(&fresh, path)
         };
         write().context(|| format!("can't write {}", path.display()))
     }

@@ -3,9 +3,12 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use domain::AgentId;
 use serde_json::{Value, json};
 
 use super::database::Database;
+use super::demo;
+use super::home::Home;
 use super::member::Ended;
 use super::plan::{Role, Spec};
 use super::supervisor::Member;
@@ -18,17 +21,21 @@ pub(super) fn say(text: &str) {
 }
 
 /// `{"database_url", "api": [{"url", "admin", "node", "pid"}], "gateway": [...], "worker": [...]}`. A node that is
-/// down has no pid.
-pub(super) fn json(database: &Database, members: &[Member]) -> Value {
+/// down has no pid. With a demo agent also `"demo_agent": {"id", "handle"}`.
+pub(super) fn json(database: &Database, members: &[Member], agent: Option<AgentId>) -> Value {
     let of = |role: Role| -> Vec<Value> {
         members.iter().filter(|member| member.spec.role == role).map(node).collect()
     };
-    json!({
+    let mut told = json!({
         "database_url": database.url(),
         "api": of(Role::Api),
         "gateway": of(Role::Gateway),
         "worker": of(Role::Worker),
-    })
+    });
+    if let Some(agent) = agent {
+        told["demo_agent"] = json!({ "id": agent, "handle": demo::HANDLE });
+    }
+    told
 }
 
 fn node(member: &Member) -> Value {
@@ -44,7 +51,7 @@ fn node(member: &Member) -> Value {
 }
 
 /// Where everything is, and what to try next.
-pub(super) fn text(dir: &Path, database: &Database, members: &[Member]) -> String {
+pub(super) fn text(home: &Home, database: &Database, members: &[Member], agent: Option<AgentId>) -> String {
     let count = |role| members.iter().filter(|member| member.spec.role == role).count();
     let mut text = String::new();
     let mut line = |line: &str| {
@@ -68,11 +75,16 @@ pub(super) fn text(dir: &Path, database: &Database, members: &[Member]) -> Strin
     if let (Some(api), Some(gateway)) = (first(Role::Api), first(Role::Gateway)) {
         line("");
         line(&conversation::text(&api, &gateway, Entrance::Open));
+        if let Some(agent) = agent {
+            line("");
+            line(&conversation::with_agent(&api, agent, demo::HANDLE));
+            line(&format!("Its token is in {}.", home.demo_token_path().display()));
+        }
     }
     line("");
     line("Try faults, from another terminal (NODE is a name from above, or postgres):");
     line("");
-    let dir = dir.display();
+    let dir = home.dir().display();
     for what in ["kill NODE", "restart NODE", "add gateway"] {
         line(&format!("  switchboard cluster {what} --data-dir {dir}"));
     }

@@ -16,6 +16,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use domain::AgentId;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{mpsc, oneshot};
@@ -104,6 +105,8 @@ pub(super) struct Supervisor {
     home: Home,
     database: Database,
     members: Vec<Member>,
+    /// The demo agent.
+    agent: Option<AgentId>,
     plan: Plan,
     launcher: Launcher,
     patience: Duration,
@@ -124,6 +127,7 @@ impl Supervisor {
             home,
             database,
             members: Vec::new(),
+            agent: None,
             plan,
             launcher,
             patience: deadline + GRACE,
@@ -133,18 +137,35 @@ impl Supervisor {
     }
 
     /// The data directory.
+    pub(super) const fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The path of the data directory.
     pub(super) fn dir(&self) -> &Path {
         self.home.dir()
     }
 
+    /// The URLs of the gateways.
+    pub(super) fn gateways(&self) -> Vec<String> {
+        let gateways = self.members.iter().filter(|member| member.spec.role == Role::Gateway);
+        gateways.filter_map(|member| member.spec.url()).collect()
+    }
+
+    /// Tells of the demo agent, too, from now on.
+    pub(super) fn has_agent(&mut self, agent: AgentId) {
+        self.agent = Some(agent);
+        self.write_state();
+    }
+
     /// What runs where, for people.
     pub(super) fn text(&self) -> String {
-        report::text(self.home.dir(), &self.database, &self.members)
+        report::text(&self.home, &self.database, &self.members, self.agent)
     }
 
     /// What runs where, for programs.
     pub(super) fn json(&self) -> String {
-        report::json(&self.database, &self.members).to_string()
+        report::json(&self.database, &self.members, self.agent).to_string()
     }
 
     /// Starts the first nodes; returns when all are ready.

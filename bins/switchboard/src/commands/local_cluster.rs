@@ -36,6 +36,7 @@ async fn start(arguments: ClusterArgs, config: Option<PathBuf>, settings: Settin
         shutdown_deadline: settings.shutdown.deadline,
         config,
         program: std::env::current_exe()?,
+        agent: if arguments.demo_agent { Some(settings.auth) } else { None },
     };
     Ok(cluster::run(options).await?)
 }

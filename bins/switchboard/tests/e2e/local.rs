@@ -7,6 +7,8 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use client::Api;
+use client::api::{NewMessage, NewRoom, Range};
+use domain::{AgentId, RoomId};
 use localpg::tether::{self, OnParentDeath};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -266,6 +268,60 @@ async fn looked_into(local: &Local, place: &Path) {
     assert!(run(other).await.good().out.contains("there are no keys yet"));
     let both = format!("nodes --data-dir {dir} --database-url postgres://alex@127.0.0.1:1/chat");
     run(program(&both)).await.refused(2, &["--data-dir", "--database-url"]);
+}
+
+#[tokio::test]
+async fn cluster_brings_a_demo_agent_when_asked_which_stays_the_same() {
+    let place = open_dir();
+    let mut local = Local::start(place.path(), "--api 1 --gateway 1 --worker 0 --demo-agent").await;
+    assert_eq!(local.told, local.state());
+    let agent = local.told["demo_agent"].clone();
+    assert_eq!(agent["handle"], "demo");
+    let file = local.dir.join("demo-agent.token");
+    assert_eq!(fs::metadata(&file).expect("a token").permissions().mode() & 0o777, 0o600);
+    let token = fs::read_to_string(&file).expect("a token");
+    assert!(token.starts_with("swa_") && !local.said().contains(token.trim()), "{}", local.said());
+
+    let id: AgentId = agent["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+    let alex = local.api("api-1");
+    alex.register("alex", PASSWORD, None, None).await.expect("registration is open");
+    let room = alex.create_room(&NewRoom::group("Lunch", []), None).await.expect("a room").id;
+    alex.add_agent(room, id).await.expect("added");
+    answered(&alex, room, "@demo good morning").await;
+    assert!(local.stop().await.success(), "{}", local.said());
+
+    // Again with its token, and with another one when that is lost.
+    let mut again = Local::start(place.path(), "--api 1 --gateway 1 --worker 0 --demo-agent").await;
+    assert_eq!(again.told["demo_agent"], agent);
+    assert_eq!(fs::read_to_string(&file).expect("a token"), token);
+    assert!(again.stop().await.success());
+    fs::remove_file(&file).expect("there");
+    let mut again = Local::start(place.path(), "--api 1 --gateway 1 --worker 0 --demo-agent").await;
+    assert_eq!(again.told["demo_agent"], agent);
+    assert_ne!(fs::read_to_string(&file).expect("a token"), token);
+    let alex = again.api("api-1");
+    alex.login("alex", PASSWORD, None).await.expect("the same data");
+    answered(&alex, room, "@demo count to 3").await;
+    assert!(again.stop().await.success());
+    let mut without = Local::start(place.path(), "--api 1 --gateway 1 --worker 0").await;
+    assert!(without.told["demo_agent"].is_null());
+    assert!(without.stop().await.success());
+}
+
+/// Says something in a room, and waits until the next run there has succeeded.
+async fn answered(api: &Api, room: RoomId, body: &str) {
+    let said = api.send_message(room, &NewMessage::new(body)).await.expect("taken").event.seq;
+    let waiting = async {
+        loop {
+            let page = api.events(room, &Range::After(said), None).await.expect("a page");
+            if let Some(finished) = page.items.iter().find(|event| event.kind == "run.finished") {
+                break serde_json::from_str::<Value>(finished.data.get()).expect("JSON");
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let finished = timeout(PATIENCE, waiting).await.expect("an answer");
+    assert_eq!(finished["status"], "succeeded");
 }
 
 #[tokio::test]

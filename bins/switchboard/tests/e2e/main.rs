@@ -2,6 +2,8 @@
 // Helpers of tests are tests too, but clippy's own exception ends at functions marked `#[test]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agents;
+mod bridge;
 mod chaos;
 mod commands;
 mod completion;
