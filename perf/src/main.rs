@@ -62,6 +62,24 @@ enum Scenario {
         #[arg(long, default_value_t = 10)]
         seconds: u32,
     },
+    /// Words of a run on gateway 1, seen by watchers on gateway 2.
+    Patches {
+        /// Words per second.
+        #[arg(long, default_value_t = 100)]
+        rate: u32,
+        /// Connections that watch.
+        #[arg(long, default_value_t = 50)]
+        watchers: usize,
+        /// How long, in seconds.
+        #[arg(long, default_value_t = 10)]
+        seconds: u32,
+    },
+    /// Tools called on gateway 1 and answered on gateway 2, one at a time.
+    Tools {
+        /// Calls that are made.
+        #[arg(long, default_value_t = 1000)]
+        calls: u32,
+    },
     /// Resident memory of a gateway for each idle connection.
     Idle {
         /// Connections that are opened.
@@ -96,11 +114,13 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
         Scenario::OneAtATime { events: 2000 },
         Scenario::Fanout { rate: 1000, receivers: 100, seconds: 10 },
         Scenario::Sends { senders: 64, rooms: 50, seconds: 10 },
+        Scenario::Patches { rate: 100, watchers: 50, seconds: 10 },
+        Scenario::Tools { calls: 1000 },
         Scenario::Idle { connections: 5000 },
     ];
     let scenarios = match &arguments.scenario {
         Scenario::List => {
-            println!("one-at-a-time\nfanout\nsends\nidle\nall");
+            println!("one-at-a-time\nfanout\nsends\npatches\ntools\nidle\nall");
             return Ok(());
         }
         Scenario::All => all.to_vec(),
@@ -119,6 +139,10 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
             Scenario::Sends { senders, rooms, seconds } => {
                 scenario::sends(&cluster, senders, rooms, seconds, &mut report).await?;
             }
+            Scenario::Patches { rate, watchers, seconds } => {
+                scenario::agents::patches(&cluster, rate, watchers, seconds, &mut report).await?;
+            }
+            Scenario::Tools { calls } => scenario::agents::tools(&cluster, calls, &mut report).await?,
             Scenario::Idle { connections } => scenario::idle(&cluster, connections, &mut report).await?,
         }
         cluster.stop().await?;

@@ -1,5 +1,7 @@
 //! The scenarios.
 
+pub(crate) mod agents;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

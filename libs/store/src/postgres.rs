@@ -136,7 +136,7 @@ mod tests;
 struct Repeats(u32);
 
 impl Repeats {
-    const MOST: u32 = 4;
+    const MOST: u32 = 12;
 
     /// Waits a short, random while when it is worth another try.
     async fn after(&mut self, fault: Fault) -> Result<(), StoreError> {
@@ -144,7 +144,7 @@ impl Repeats {
             Fault::Contended(text) if self.0 < Self::MOST => {
                 self.0 += 1;
                 tracing::debug!(text, attempt = self.0, "repeating a transaction");
-                let most = 10_000 << self.0;
+                let most = 10_000 << self.0.min(3);
                 tokio::time::sleep(Duration::from_micros(rand::random_range(1000..most))).await;
                 Ok(())
             }
