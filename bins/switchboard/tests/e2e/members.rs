@@ -40,6 +40,8 @@ async fn cluster_an_agent_talks_with_people_and_goes_when_it_is_removed() {
     assert_eq!(data(&asked.event)["mentions"], json!([sam.id]));
     assert_eq!(data(&asked.event)["agents"], json!([helper]));
     assert_eq!(wire.next_event_is("message.created").await, asked.event);
+    // Who is mentioned is asked.
+    wire.next_event_is("run.created").await;
     let answer = elsewhere.send_message(room, &NewMessage::new("Soup.")).await.expect("sent").event;
     let seen = wire.next_event_is("message.created").await;
     assert_eq!((&seen, seen.sender.id, body(&seen)), (&answer, Some(helper.0), "Soup.".to_owned()));
