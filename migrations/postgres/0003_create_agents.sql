@@ -21,7 +21,8 @@ CREATE TABLE agents (
 );
 CREATE INDEX agents_owner ON agents (owner_id, id);
 
--- A named place of an agent: where its stream was read up to, and who holds it. Written at every identify, ack and heartbeat.
+-- A named place of an agent: where its stream was read up to, and who holds it. Written at every identify, ack and heartbeat, so what a
+-- heartbeat changes is in no index.
 CREATE TABLE agent_consumer_cursors (
     id                uuid PRIMARY KEY,
     agent_id          uuid NOT NULL REFERENCES agents,
@@ -36,7 +37,6 @@ CREATE TABLE agent_consumer_cursors (
     live_until        timestamptz NOT NULL,
     UNIQUE (agent_id, name)
 ) WITH (fillfactor = 70);
-CREATE INDEX agent_consumer_cursors_live ON agent_consumer_cursors (live_until);
 
 -- What others see of an agent. The version grows with each change, so that old news is told from new.
 CREATE TABLE agent_presence (

@@ -8,8 +8,10 @@ CREATE TABLE runs (
     requester_id        uuid NOT NULL,
     -- The message that mentions the agent, or the key of the call: makes asking twice the same run.
     cause               text,
-    -- JSON as it was given.
+    -- JSON as it was given; null when the message was deleted.
     input               json NOT NULL,
+    -- The message that asked for it, if one did.
+    message_id          uuid,
     -- Runs before this one in the chain of agents that answer agents.
     hops                integer NOT NULL,
     status              text NOT NULL
@@ -49,6 +51,9 @@ CREATE INDEX runs_cancel ON runs (cancel_requested_at, id)
     WHERE cancel_requested_at IS NOT NULL AND status IN ('running', 'waiting');
 CREATE INDEX runs_queued ON runs ((coalesce(offered_at, created_at)), id) WHERE status = 'queued';
 CREATE INDEX runs_room ON runs (room_id, id);
+CREATE INDEX runs_message ON runs (message_id) WHERE message_id IS NOT NULL;
+-- What told of a run: its input goes with the message.
+CREATE INDEX events_requested ON events ((data ->> 'run_id')) WHERE kind = 'run.requested';
 -- The chain that an agent's message belongs to.
 CREATE INDEX runs_agent_finished ON runs (agent_id, room_id, finished_at) WHERE finished_at IS NOT NULL;
 

@@ -1,4 +1,5 @@
-//! Removes what is spent: tickets, full rate buckets, silent nodes, ended sign-ins, old keys, old events.
+//! Removes what is spent: tickets, full rate buckets, silent nodes, ended sign-ins, old keys, questions that nobody waits for, patches
+//! of runs that are over, old events.
 //!
 //! A *round* works in small batches, each a commit, until a batch comes back short. Every worker does rounds of its
 //! own, no leader: rows that another worker is at are skipped, and a row that went is gone for
@@ -57,12 +58,14 @@ impl RetentionMetrics {
     }
 
     fn reaped(&self, reaped: &Reaped) {
-        let Reaped { tickets, buckets, nodes, sessions, keys } = *reaped;
+        let Reaped { tickets, buckets, nodes, sessions, keys, questions, documents } = *reaped;
         self.removed("tickets", tickets);
         self.removed("rate_buckets", buckets);
         self.removed("nodes", nodes);
         self.removed("sessions", sessions);
         self.removed("idempotency_keys", keys);
+        self.removed("autocomplete_requests", questions);
+        self.removed("patched_documents", documents);
     }
 }
 
@@ -119,8 +122,7 @@ impl Retention {
             let began = Instant::now();
             let reaped = self.store.reap(nodes_after, sessions_after, batch).await?;
             self.metrics.reaped(&reaped);
-            let Reaped { tickets, buckets, nodes, sessions, keys } = reaped;
-            if [tickets, buckets, nodes, sessions, keys].iter().all(|&rows| rows < u64::from(batch)) {
+            if reaped.most() < u64::from(batch) {
                 break;
             }
             rest(stop, began).await;

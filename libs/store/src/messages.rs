@@ -86,8 +86,8 @@ pub trait Messages {
     /// `NotFound`, `Forbidden` unless by its sender, `MessageDeleted`.
     async fn edit_message(&self, edit: &MessageEdit) -> Result<Event, StoreError>;
 
-    /// Deletes a message: its text, and that of its edits, is removed from the log, and
-    /// `message.deleted` is appended. Deleting again changes nothing.
+    /// Deletes a message: its text, and that of its edits, is removed from the log and from the runs that it
+    /// asked for, whose input is null then, and `message.deleted` is appended. Deleting again changes nothing.
     ///
     /// # Errors
     ///

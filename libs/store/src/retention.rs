@@ -28,13 +28,28 @@ pub struct Reaped {
     pub sessions: u64,
     /// Idempotency keys past their day.
     pub keys: u64,
+    /// Questions to agents that nobody waits for any more.
+    pub questions: u64,
+    /// Documents of runs that ended without their holder: they are whole now, and their patches gone.
+    pub documents: u64,
 }
 
 impl Reaped {
     /// The sum.
     #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.tickets + self.buckets + self.nodes + self.sessions + self.keys
+    pub fn total(&self) -> u64 {
+        self.counts().iter().sum()
+    }
+
+    /// The most of one table: with less than a batch, nothing is left in any.
+    #[must_use]
+    pub fn most(&self) -> u64 {
+        self.counts().into_iter().max().unwrap_or_default()
+    }
+
+    const fn counts(&self) -> [u64; 7] {
+        let Self { tickets, buckets, nodes, sessions, keys, questions, documents } = *self;
+        [tickets, buckets, nodes, sessions, keys, questions, documents]
     }
 }
 

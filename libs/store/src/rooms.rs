@@ -109,7 +109,8 @@ pub trait Rooms {
     ) -> Result<Vec<Event>, StoreError>;
 
     /// Removes a member, or leaves. When the last owner leaves, the person of longest standing
-    /// becomes owner, and `member.left` names them as `new_owner`. Removing somebody who is not in it changes nothing.
+    /// becomes owner, and `member.left` names them as `new_owner`. The runs of an agent in this room that are not over are cancelled (`agent_revoked`)
+    /// before it goes. Removing somebody who is not in it changes nothing.
     ///
     /// # Errors
     ///

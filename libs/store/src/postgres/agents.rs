@@ -191,15 +191,15 @@ impl Postgres {
 
     async fn try_revoke(&self, actor: UserId, agent: AgentId) -> Result<(AuthSessionId, Vec<Event>), Fault> {
         let session = self.session().await?;
-        let ending = session.open_runs_of(agent, None).await?;
-        let (transaction, judged) = judge(&session, actor, agent, ending.streams(), Ok).await?;
+        let streams = session.concerned_by(agent, None).await?;
+        let (transaction, judged) = judge(&session, actor, agent, &streams, Ok).await?;
         if judged.revoked {
             transaction.rollback().await;
             return Ok((judged.token, Vec::new()));
         }
         // Before its runs end, so that their places are given to none.
         transaction.run([(REVOKE, &[&agent.0])]).await?;
-        let drafts = transaction.end_runs(&ending, Sender::User(actor)).await;
+        let drafts = transaction.end_runs(agent, None, Sender::User(actor), &streams).await;
         let (transaction, drafts) = transaction.decided(drafts).await?;
         Ok((judged.token, transaction.append_all(&drafts).await?))
     }

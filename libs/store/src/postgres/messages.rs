@@ -27,6 +27,8 @@ statements! {
     JUDGE = "messages/judge";
     ERASE = "messages/erase";
     DROP_REACTIONS = "messages/drop_reactions";
+    LOCK_ASKED = "messages/lock_asked";
+    ERASE_ASKED = "messages/erase_asked";
     REACT = "messages/react";
     UNREACT = "messages/unreact";
     EVENT = "log/event";
@@ -255,8 +257,10 @@ impl Postgres {
         let drafts =
             [Draft::of_member(actor, room, EventKind::MessageDeleted, &json!({ "event_id": message }))];
         let append = Append::new(&drafts);
-        let [_, _, rows] = transaction
+        let [_, _, _, _, rows] = transaction
             .commit([
+                (LOCK_ASKED, &[&message.0]),
+                (ERASE_ASKED, &[&message.0]),
                 (ERASE, &[&room.0, &message.0]),
                 (DROP_REACTIONS, &[&message.0]),
                 (append::APPEND, &append.params()),

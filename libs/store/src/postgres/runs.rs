@@ -2,8 +2,8 @@
 //!
 //! Whoever makes, moves or ends a run of an agent holds the lock of the agent's stream, and with it those of the rooms and
 //! people that are told, taken all at once. So the places of an agent are counted exactly, and its runs are
-//! offered in their order. Which people that are is looked up before the lock and again under it; when somebody
-//! came to it meanwhile, everything begins anew.
+//! offered in their order. Which people that are is looked up before the lock, generously: when somebody else
+//! is to be told under it, everything begins anew.
 //!
 //! Rows are locked in one order everywhere: streams, consumers, runs by id, calls of tools. Where a run may go from where
 //! it stands is said by `domain::run`, asked under these locks; the update then repeats the status and epoch it was asked for.
@@ -54,6 +54,7 @@ statements! {
     FINISH = "runs/finish";
     OWN = "runs/own";
     OF_AGENT = "runs/of_agent";
+    PLACED = "runs/placed";
     MAY_CANCEL = "runs/may_cancel";
     ASK_TO_STOP = "runs/ask_to_stop";
     STALLED = "runs/stalled";

@@ -2,6 +2,8 @@
 
 mod inspect;
 mod log;
+mod plans;
+mod runs;
 mod schema;
 mod tls;
 

@@ -136,6 +136,7 @@ macro_rules! contract_tests {
                 what_is_in_use_stays
                 what_is_spent_goes_in_batches
                 reapers_do_not_hinder_each_other
+                documents_of_ended_runs_are_made_whole
             }
             sessions {
                 a_sign_in_brings_its_device
@@ -277,6 +278,8 @@ macro_rules! contract_tests {
                 a_new_consumer_hears_of_offered_runs
                 more_places_are_given_at_once
                 a_revoked_agent_ends_its_runs
+                an_agent_that_is_removed_ends_its_runs_there
+                a_deleted_message_leaves_no_text_with_agents
             }
             tools {
                 a_call_is_made_and_answered

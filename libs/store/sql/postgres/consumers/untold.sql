@@ -9,4 +9,5 @@ WHERE agent_id = $1 AND status = 'queued' AND offered_at IS NOT NULL
         FROM events
         WHERE stream_id = $1 AND seq > $2 AND kind = 'run.requested'
     ))
-ORDER BY created_at, id
+ORDER BY id
+FOR NO KEY UPDATE

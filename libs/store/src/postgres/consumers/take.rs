@@ -17,7 +17,7 @@ use crate::postgres::row::{Columns, bigint};
 use crate::postgres::runs::events::requested;
 use crate::postgres::runs::locked::{LockedRun, ids};
 use crate::postgres::runs::moves::Move;
-use crate::postgres::runs::{LOCK as LOCK_RUNS, TRANSFER};
+use crate::postgres::runs::{PLACED, TRANSFER};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::transaction::Transaction;
 
@@ -53,28 +53,29 @@ impl Postgres {
     ) -> Result<ConsumerOutcome, Fault> {
         let session = self.session().await?;
         let (agent, nobody) = (attempt.agent.0, None::<Uuid>);
-        let seen = ids(&session.query(HELD, &[&agent, &name]).await?)?;
-        let mut streams = session.streams_of(&seen).await?;
+        // Which of them are held is seen under the lock.
+        let placed = ids(&session.query(PLACED, &[&agent]).await?)?;
+        let mut streams = session.streams_of(&placed).await?;
         streams.push(agent);
-        let (transaction, [_, here, stands, held, runs]) = session
+        let (transaction, [_, here, stands, held]) = session
             .begin([
                 (append::LOCK, &[&streams]),
                 (AGENT, &[&agent]),
                 (STAND, &[&agent, &name, &nobody, &attempt.connection.0]),
                 (HELD, &[&agent, &name]),
-                (LOCK_RUNS, &[&seen]),
             ])
             .await?;
         if here.is_empty() {
             transaction.rollback().await;
             return Ok(ConsumerOutcome::UnknownAgent);
         }
-        let looked =
-            same_runs(&seen, &held).and_then(|()| Ok((Place::read(&stands)?, LockedRun::read_all(&runs)?)));
-        let (transaction, (place, runs)) = transaction.decided(looked).await?;
+        let looked = Place::read(&stands).and_then(|place| Ok((place, ids(&held)?)));
+        let (transaction, (place, held)) = transaction.decided(looked).await?;
         if let Some(place) = place.as_ref().filter(|place| place.connection == attempt.connection.0) {
             return transaction.stay(attempt, place, Vec::new()).await;
         }
+        let runs = transaction.locked_runs(&held).await;
+        let (transaction, runs) = transaction.decided(runs).await?;
         let moves = handed_back(&runs);
         let moved = transaction.move_runs(&moves, Sender::System, &streams).await;
         let (transaction, drafts) = transaction.decided(moved).await?;
@@ -126,15 +127,6 @@ impl Postgres {
             .await?;
         let runs = ids(&runs)?.into_iter().map(RunId).collect();
         Ok(ConsumerOutcome::Taken { slot, events: Vec::new(), runs })
-    }
-}
-
-/// What was held when the streams to be locked were looked up is what is held under their locks.
-fn same_runs(seen: &[Uuid], held: &[Row]) -> Result<(), Fault> {
-    if ids(held)?.iter().all(|run| seen.contains(run)) {
-        Ok(())
-    } else {
-        Err(Fault::Contended("a run was started meanwhile".into()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::{Event, EventKind, MemberRole, Principal, RoomId, UserId};
+use domain::{Event, EventKind, MemberRole, Principal, RoomId, Sender, UserId};
 use serde_json::json;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -59,9 +59,13 @@ impl Postgres {
         member: Principal,
     ) -> Result<Vec<Event>, Fault> {
         let session = self.session().await?;
+        let mut concerned = streams(Some(room), &[member]);
+        if let Principal::Agent(agent) = member {
+            concerned.extend(session.concerned_by(agent, Some(room)).await?);
+        }
         let (transaction, [locked, as_actor, leaver]) = session
             .begin([
-                (append::LOCK, &[&streams(Some(room), &[member])]),
+                (append::LOCK, &[&concerned]),
                 (ACTOR, &[&room.0, &actor.0]),
                 (LEAVER, &[&room.0, &member.id(), &member.kind()]),
             ])
@@ -79,12 +83,20 @@ impl Postgres {
         if let Some(heir) = heir {
             left["new_owner"] = json!(heir);
         }
+        let ended = match member {
+            Principal::Agent(agent) => {
+                transaction.end_runs(agent, Some(room), Sender::User(actor), &concerned).await
+            }
+            Principal::User(_) => Ok(Vec::new()),
+        };
+        let (transaction, mut drafts) = transaction.decided(ended).await?;
+        let said = drafts.iter().filter(|draft| draft.stream == room.into()).count() as u64;
         // Delivery of the room ends before its `member.left`: nodes may hear of this one first.
-        let removed = json!({ "room_id": room, "seq": head + 1 });
-        let drafts = [
+        let removed = json!({ "room_id": room, "seq": head + said + 1 });
+        drafts.extend([
             Draft::of_user(actor, room, EventKind::MemberLeft, &left),
             Draft::of_user(actor, member.stream(), EventKind::RoomRemoved, &removed),
-        ];
+        ]);
         let append = Append::new(&drafts);
         let [_, _, rows] = transaction
             .commit([

@@ -13,6 +13,7 @@ use super::{ASK_TO_STOP, LOCK, MAY_CANCEL, NO_RUN, OF_AGENT, READ, read};
 use crate::error::Refusal;
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::consumers::ROOMS;
 use crate::postgres::pool::Session;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
@@ -69,28 +70,26 @@ fn to_be_stopped(run: &LockedRun, by: Sender) -> Result<Draft, Fault> {
 }
 
 impl Transaction<'_> {
-    /// Ends all these runs of an agent, and whatever is pending for them: the agent may not work any more. What is left of
-    /// its runs elsewhere goes on.
+    /// Ends the runs of an agent, of a room or all, and whatever is pending for them: the agent may not work any more. What is left
+    /// of its runs elsewhere goes on. `locked` are the streams that [`Session::concerned_by`] gave, and others.
     ///
     /// # Errors
     ///
-    /// `Contended` when a run came between the look and the lock.
+    /// As [`Self::leave`].
     pub(in crate::postgres) async fn end_runs(
         &self,
-        ending: &Ending,
+        agent: AgentId,
+        room: Option<RoomId>,
         by: Sender,
+        locked: &[Uuid],
     ) -> Result<Vec<Draft>, Fault> {
-        let [open, locked] =
-            self.run([(OF_AGENT, &[&ending.agent, &ending.room]), (LOCK, &[&ending.runs])]).await?;
-        if !ids(&open)?.iter().all(|run| ending.runs.contains(run)) {
-            return Err(Fault::Contended("a run was made meanwhile".into()));
-        }
-        let runs = LockedRun::read_all(&locked)?;
+        let [open] = self.run([(OF_AGENT, &[&agent.0, &room.map(Uuid::from)])]).await?;
+        let runs = self.locked_runs(&ids(&open)?).await?;
         let moves: Vec<Move<'_>> = runs
             .iter()
             .filter_map(|run| Some(Move { run, to: run.after(Change::AgentRevoked)?, refund: 0 }))
             .collect();
-        self.move_runs(&moves, by, &ending.streams).await
+        self.move_runs(&moves, by, locked).await
     }
 
     /// Ends a run that is queued, marks one that is worked on. What is over or marked stays as it is.
@@ -107,32 +106,25 @@ impl Transaction<'_> {
     }
 }
 
-/// Runs of an agent that is revoked, or that is removed from a room, and the streams to be locked for their end.
-pub(in crate::postgres) struct Ending {
-    agent: Uuid,
-    room: Option<Uuid>,
-    runs: Vec<Uuid>,
-    streams: Vec<Uuid>,
-}
-
-impl Ending {
-    /// The streams of the agent's rooms and of everybody who is to be told; the agent's own is among them.
-    pub(in crate::postgres) fn streams(&self) -> &[Uuid] {
-        &self.streams
-    }
-}
-
 impl Session {
-    /// The runs of an agent that are not over, as things stand; those in one room, or all.
-    pub(in crate::postgres) async fn open_runs_of(
+    /// The streams to be locked for the end of an agent's runs, of a room or all. Those that are made until then need no other:
+    /// they are in the rooms that it is in.
+    pub(in crate::postgres) async fn concerned_by(
         &self,
         agent: AgentId,
         room: Option<RoomId>,
-    ) -> Result<Ending, Fault> {
+    ) -> Result<Vec<Uuid>, Fault> {
         let room = room.map(Uuid::from);
-        let runs = ids(&self.query(OF_AGENT, &[&agent.0, &room]).await?)?;
-        let mut streams = self.streams_of(&runs).await?;
+        let mut streams = self.streams_of(&ids(&self.query(OF_AGENT, &[&agent.0, &room]).await?)?).await?;
         streams.push(agent.0);
-        Ok(Ending { agent: agent.0, room, runs, streams })
+        match room {
+            Some(room) => streams.push(room),
+            None => {
+                let rooms = self.query(ROOMS, &[&[agent.0].as_slice()]).await?;
+                streams
+                    .extend(rooms.iter().map(|row| row.value("room_id")).collect::<Result<Vec<Uuid>, _>>()?);
+            }
+        }
+        Ok(streams)
     }
 }

@@ -62,9 +62,9 @@ impl<'a> Batch<'a> {
         [&self.ids, &self.rooms, &self.agents, &self.kinds, &self.requesters, &self.causes]
     }
 
-    fn params(&self) -> [&(dyn ToSql + Sync); 8] {
+    fn params<'b>(&'b self, message: &'b Option<Uuid>) -> [&'b (dyn ToSql + Sync); 9] {
         let [ids, rooms, agents, kinds, requesters, causes] = self.questions();
-        [ids, rooms, agents, kinds, requesters, causes, &self.inputs, &self.hops]
+        [ids, rooms, agents, kinds, requesters, causes, &self.inputs, &self.hops, message]
     }
 }
 
@@ -145,7 +145,7 @@ impl Postgres {
                 return Err(refusal.into());
             }
         };
-        let made = transaction.make(&[(run, hops)]).await;
+        let made = transaction.make(&[(run, hops)], None).await;
         let (transaction, made) = transaction.decided(made).await?;
         let drafts = made.drafts(|_| None);
         let append = Append::new(&drafts);
@@ -188,7 +188,7 @@ impl Postgres {
                 Verdict::Refused(refusal) => outcome.refused.push((run.agent, refusal)),
             }
         }
-        let made = transaction.make(&fresh).await;
+        let made = transaction.make(&fresh, Some(message.id)).await;
         let (transaction, made) = transaction.decided(made).await?;
         outcome.runs = made.runs.iter().map(|run| run.id).collect();
         let event = outcome.appended.event.clone();
@@ -205,27 +205,33 @@ fn the_message(alone: &messages::Batch<'_>, rows: &[Row]) -> Result<Appended, Fa
     Ok(outcome?)
 }
 
-/// A message as it stands in the stream of an agent that it mentions.
+/// A message as it stands in the stream of an agent that it mentions. Its nonce is the message's id, by which it is found when that
+/// is deleted.
 fn copy(message: &Event, agent: AgentId) -> Draft {
     Draft {
         stream: agent.into(),
         id: EventId::new(),
         kind: message.kind.clone(),
         sender: message.sender,
-        nonce: None,
+        nonce: Some(message.id.to_string()),
         data: message.data.clone(),
         trace: message.trace.clone(),
     }
 }
 
 impl Transaction<'_> {
-    /// Makes runs, so far along their chains, and gives them the places that are free.
-    async fn make<'a>(&self, runs: &[(&'a NewRun, i32)]) -> Result<Made<'a>, Fault> {
+    /// Makes runs, so far along their chains, that a message asks for, and gives them the places that are free.
+    async fn make<'a>(
+        &self,
+        runs: &[(&'a NewRun, i32)],
+        message: Option<EventId>,
+    ) -> Result<Made<'a>, Fault> {
         if runs.is_empty() {
             return Ok(Made { runs: Vec::new(), requested: Vec::new() });
         }
-        let batch = Batch::of(runs);
-        let [made, offered] = self.run([(CREATE, &batch.params()), (OFFER, &[&batch.agents])]).await?;
+        let (batch, message) = (Batch::of(runs), message.map(Uuid::from));
+        let [made, offered] =
+            self.run([(CREATE, &batch.params(&message)), (OFFER, &[&batch.agents])]).await?;
         let made = ids(&made)?;
         Ok(Made {
             runs: runs.iter().map(|(run, _)| *run).filter(|run| made.contains(&run.id.0)).collect(),

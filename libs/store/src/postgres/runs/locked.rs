@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::STREAMS;
 use super::read::stored_reason;
+use super::{LOCK, STREAMS};
 use crate::postgres::pool::Session;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
+use crate::postgres::transaction::Transaction;
 
 impl Session {
     /// The streams that a change of these runs may write to, as things stand; to be locked, and looked at again.
@@ -21,6 +22,17 @@ impl Session {
             return Ok(Vec::new());
         }
         ids(&self.query(STREAMS, &[&runs]).await?)
+    }
+}
+
+impl Transaction<'_> {
+    /// Locks runs, if there are any.
+    pub(in crate::postgres) async fn locked_runs(&self, runs: &[Uuid]) -> Result<Vec<LockedRun>, Fault> {
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let [rows] = self.run([(LOCK, &[&runs])]).await?;
+        LockedRun::read_all(&rows)
     }
 }
 

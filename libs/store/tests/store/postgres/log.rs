@@ -1,7 +1,6 @@
 //! The log in PostgreSQL: locks, plans, copies of a database, lost answers.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use domain::LogEpoch;
@@ -22,14 +21,14 @@ use crate::suite::{AnyStore, Subject};
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// A store, and the database to look behind it.
-async fn world() -> (World, TestDatabase) {
+pub(super) async fn world() -> (World, TestDatabase) {
     let database = database().await;
     let subject = Subject::new(store(&DatabaseSettings::with_url(database.url())).await, ());
     (subject.into(), database)
 }
 
 /// A connection that is none of the store's.
-async fn beside(database: &TestDatabase) -> Client {
+pub(super) async fn beside(database: &TestDatabase) -> Client {
     let settings = DatabaseSettings::with_url(database.url());
     let (client, connection) = connect(&settings, "beside").await.expect("a connection");
     tokio::spawn(connection);
@@ -37,7 +36,7 @@ async fn beside(database: &TestDatabase) -> Client {
 }
 
 /// Waits until the statement gives a row.
-async fn until(client: &Client, sql: &str) {
+pub(super) async fn until(client: &Client, sql: &str) {
     let waited = async {
         while client.query(sql, &[]).await.expect("an answer").is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -46,7 +45,7 @@ async fn until(client: &Client, sql: &str) {
     tokio::time::timeout(Duration::from_secs(20), waited).await.expect(sql);
 }
 
-const SOMEBODY_WAITS: &str =
+pub(super) const SOMEBODY_WAITS: &str =
     "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 /// Deadlocks are repeated and so not seen. Here the database never finds one: it would be a timeout.
@@ -230,89 +229,3 @@ async fn what_was_answered_survives_a_crash() {
     }
     assert!(kept.len() >= 100 && kept.iter().all(|event| found.contains(event)));
 }
-
-/// Whatever the tables hold, what runs all the time looks rows up by index.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hot_statements_use_indexes() {
-    let (world, database) = world().await;
-    let [alex, sam] = world.people().await;
-    world.group(&[alex, sam]).await;
-    let client = beside(&database).await;
-    client.batch_execute(FILL).await.expect("filled");
-    client.batch_execute("SET plan_cache_mode = force_generic_plan").await.expect("set");
-    let statements = [
-        "agents/agent",
-        "agents/by_token",
-        "agents/ended_tokens",
-        "agents/judge",
-        "agents/principals",
-        "log/append",
-        "log/event",
-        "log/heads",
-        "log/lock",
-        "log/page_after",
-        "log/page_before",
-        "log/since",
-        "log/snapshot",
-        "messages/append",
-        "messages/erase",
-        "messages/judge",
-        "messages/react",
-        "messages/unreact",
-        "retention/candidates",
-        "retention/lock",
-        "retention/trim",
-        "rooms/actor",
-        "rooms/enabled",
-        "rooms/leaver",
-        "rooms/list",
-        "rooms/members_by_handle",
-        "rooms/mute",
-        "rooms/newcomers",
-        "rooms/read",
-        "rooms/view",
-    ];
-    for (number, name) in statements.into_iter().enumerate() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("sql/postgres/{name}.sql"));
-        let sql = std::fs::read_to_string(file).expect("a statement");
-        let parameters = (1..=9).filter(|n| sql.contains(&format!("${n}"))).map(|_| "NULL");
-        let execute = format!("s{number}({})", parameters.collect::<Vec<_>>().join(", "));
-        client.batch_execute(&format!("PREPARE s{number} AS {sql}")).await.expect(name);
-        let plan = client.query(&format!("EXPLAIN EXECUTE {execute}"), &[]).await.expect(name);
-        let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
-        for table in ["events", "streams", "members", "users", "agents", "handles", "rooms", "reactions"] {
-            let scanned = plan.iter().any(|line| line.contains(&format!("Seq Scan on {table} ")));
-            assert!(!scanned, "{name} reads all {table}:\n{}", plan.join("\n"));
-        }
-    }
-}
-
-/// Some thousands of people and agents, and some rooms of each.
-const FILL: &str = "
-INSERT INTO users (id, handle, display_name, role, password_hash)
-SELECT gen_random_uuid(), 'filled' || n, 'Somebody', 'user', '' FROM generate_series(1, 3000) AS n;
-INSERT INTO streams (id, kind) SELECT id, 'user' FROM users WHERE handle LIKE 'filled%';
-INSERT INTO streams (id, kind) SELECT gen_random_uuid(), 'agent' FROM generate_series(1, 3000);
-INSERT INTO agents (id, owner_id, handle, display_name, token_hash, token_id, max_runs)
-SELECT id, (SELECT id FROM users LIMIT 1), 'bot' || id, 'Some agent', sha256(id::text::bytea), gen_random_uuid(), 4
-FROM streams WHERE kind = 'agent';
-INSERT INTO handles (handle, owner_id)
-SELECT handle, id FROM users WHERE handle LIKE 'filled%' UNION ALL SELECT handle, id FROM agents;
-INSERT INTO streams (id, kind, head) SELECT gen_random_uuid(), 'room', 20 FROM generate_series(1, 3000);
-INSERT INTO rooms (id, kind, name, created_by)
-SELECT streams.id, 'group', 'Filled', (SELECT id FROM users LIMIT 1)
-FROM streams WHERE kind = 'room' AND head = 20;
-INSERT INTO members (room_id, member_id, role)
-SELECT room.id, person.id, 'member'
-FROM (SELECT id, row_number() OVER () AS n FROM rooms) AS room
-JOIN (SELECT id, row_number() OVER () AS n FROM users) AS person ON (person.n - room.n) % 500 = 0
-ON CONFLICT DO NOTHING;
-INSERT INTO members (room_id, member_id, member_kind, role)
-SELECT room.id, agent.id, 'agent', 'member'
-FROM (SELECT id, row_number() OVER () AS n FROM rooms) AS room
-JOIN (SELECT id, row_number() OVER () AS n FROM agents) AS agent ON (agent.n - room.n) % 500 = 0;
-INSERT INTO events (stream_id, seq, id, kind, sender_kind, sender_id, nonce, data)
-SELECT rooms.id, n, gen_random_uuid(), 'message.created', 'user', rooms.created_by, n::text, '{\"body\": \"hello\"}'
-FROM rooms, generate_series(1, 20) AS n WHERE rooms.name = 'Filled';
-INSERT INTO reactions SELECT id, sender_id, '!' FROM events WHERE seq < 5 AND kind = 'message.created';
-ANALYZE";

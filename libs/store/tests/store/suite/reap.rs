@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use domain::NodeId;
+use domain::{NodeId, RunStatus};
 use store::nodes::NodeInfo;
 use store::rates::{Bucket, RateDecision};
 use store::retention::Reaped;
+use store::runs::{RescueRules, Run};
 use store::sessions::{NewSession, Rotation};
 use store::tickets::TicketClaims;
 
 use super::Subject;
 use super::people::{HOUR, new_session, person, secret, signed_in};
+use super::scene::{PATIENT, Scene, holder, news};
 
-const NOTHING: Reaped = Reaped { tickets: 0, buckets: 0, nodes: 0, sessions: 0, keys: 0 };
+const NOTHING: Reaped =
+    Reaped { tickets: 0, buckets: 0, nodes: 0, sessions: 0, keys: 0, questions: 0, documents: 0 };
 
 pub(crate) async fn what_is_in_use_stays(store: Subject) {
     let user = person(&*store, "alex").await.id;
@@ -61,10 +64,10 @@ pub(crate) async fn what_is_spent_goes_in_batches(store: Subject) {
 
     let reap = || store.reap(Duration::ZERO, Duration::ZERO, 4);
     let first = reap().await.expect("reaped");
-    assert_eq!(first, Reaped { tickets: 4, buckets: 4, nodes: 4, sessions: 4, keys: 0 });
+    assert_eq!(first, Reaped { tickets: 4, buckets: 4, nodes: 4, sessions: 4, ..NOTHING });
     assert_eq!(first.total(), 16);
     let second = reap().await.expect("reaped");
-    assert_eq!(second, Reaped { tickets: 1, buckets: 1, nodes: 1, sessions: 2, keys: 0 });
+    assert_eq!(second, Reaped { tickets: 1, buckets: 1, nodes: 1, sessions: 2, ..NOTHING });
     assert_eq!(reap().await.expect("reaped"), NOTHING);
 
     assert_eq!(store.nodes().await.expect("a list"), []);
@@ -87,4 +90,35 @@ pub(crate) async fn reapers_do_not_hinder_each_other(store: Subject) {
     let mut gone: u64 = reapers.into_iter().map(|reaper| reaper.expect("no panic")).sum();
     gone += store.reap(HOUR, HOUR, 100).await.expect("reaped").tickets;
     assert_eq!(gone, 40, "each went once");
+}
+
+/// Runs whose holder did not end them keep what it wrote.
+pub(crate) async fn documents_of_ended_runs_are_made_whole(store: Subject) {
+    let scene = Scene::new(store.into(), 40).await;
+    let slot = scene.hold().await;
+    let runs: [_; 20] = scene.runs().await;
+    let add =
+        |id: &str| format!(r#"[{{"op":"add","path":"/items/-","value":{{"id":"{id}","type":"status"}}}}]"#);
+    for run in &runs {
+        scene.store.start_run(slot.session, run.id, Duration::ZERO).await.expect("started");
+        let held = holder(run.id, slot.session, 1);
+        scene.flush(held, 1, &add("a")).await;
+        scene.flush(held, 2, &add("b")).await;
+    }
+    // This one's holder wrote what can't be read.
+    scene.flush(holder(runs[0].id, slot.session, 1), 3, "[7]").await;
+    let reap = || async { scene.store.reap(HOUR, HOUR, 100).await.expect("reaped") };
+    assert_eq!(reap().await, NOTHING, "they are worked on");
+    scene.rescue(RescueRules { max_attempts: 0, ..PATIENT }).await;
+    let before = scene.see(runs[1].id).await;
+    assert_eq!((before.status, before.doc.patches.len()), (RunStatus::Expired, 2));
+    assert_eq!(reap().await, Reaped { documents: 20, ..NOTHING });
+    assert_eq!(reap().await, NOTHING);
+    let after = scene.see(runs[1].id).await;
+    let whole = r#"{"items":[{"id":"a","type":"status"},{"id":"b","type":"status"}]}"#;
+    assert_eq!((&*after.doc.doc, after.doc.version, after.doc.patches.len()), (whole, 3, 0));
+    assert_eq!(Run { doc: before.doc.clone(), ..after }, before, "nothing else changed");
+    let unread = scene.see(runs[0].id).await.doc;
+    assert_eq!((&*unread.doc, unread.version), (domain::document::EMPTY, 1));
+    assert_eq!(news(&scene.update(runs[1].id, 1, 3).await.change), (None, vec![]), "who follows knows it");
 }

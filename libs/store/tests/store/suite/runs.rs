@@ -487,3 +487,63 @@ pub(crate) async fn a_revoked_agent_ends_its_runs(world: World) {
     assert!(matches!(refused(scene.finish(held, RunStatus::Succeeded).await), Refusal::Conflict(_)));
     assert_eq!(scene.store.revoke_agent(scene.alex, scene.agent).await.expect("revoked before").1, []);
 }
+
+pub(crate) async fn an_agent_that_is_removed_ends_its_runs_there(world: World) {
+    let scene = Scene::new(world, 1).await;
+    let elsewhere = scene.group(&[scene.alex]).await;
+    scene.join(scene.alex, elsewhere, scene.agent).await;
+    let held = scene.working().await;
+    let (waits, other) = (scene.run().await, scene.requested(elsewhere, scene.alex, scene.agent).await.run);
+    let remove = || scene.store.remove_member(scene.alex, scene.room, scene.agent.into());
+    let events = remove().await.expect("removed");
+    let expected = ["run.finished", "run.finished", "run.requested", "member.left", "room.removed"];
+    assert_eq!(kinds(&events), expected);
+    assert_eq!(data(&events[2])["run_id"], other.id.to_string(), "the place is free for another room's");
+    assert_eq!(data(&events[4])["seq"], events[3].seq, "it is given the room up to its leaving");
+    for run in [held.run, waits.id] {
+        let seen = scene.see(run).await;
+        assert_eq!((seen.status, seen.reason), (RunStatus::Cancelled, Some(Reason::AgentRevoked)));
+    }
+    assert_eq!(remove().await.expect("gone before"), []);
+    assert_whole(&scene.page(scene.alex, scene.room).await);
+}
+
+pub(crate) async fn a_deleted_message_leaves_no_text_with_agents(world: World) {
+    let scene = Scene::new(world, 2).await;
+    let other = scene.worker(scene.alex, 1).await;
+    scene.join(scene.alex, scene.room, other).await;
+    let said = message(scene.room, scene.alex, "secret");
+    let runs = [scene.agent, other]
+        .map(|agent| NewRun { input: r#""secret""#.into(), ..new_run(scene.room, scene.alex, agent) });
+    let asked = scene.store.append_request(&said, &runs).await.expect("sent");
+    let kept = scene.requested(scene.room, scene.alex, scene.agent).await.run;
+    // Told of once more, to whoever takes the place of one who read it.
+    let slot = scene.hold().await;
+    scene.start(&slot, runs[0].id).await;
+    scene.hold().await;
+    let told = async |agent| {
+        let events = scene.inbox(agent).await;
+        events.iter().filter(|event| event.data.contains("secret")).count()
+    };
+    assert_eq!((told(scene.agent).await, told(other).await), (4, 2));
+    scene
+        .store
+        .delete_message(scene.alex.into(), scene.room, asked.appended.event.id)
+        .await
+        .expect("deleted");
+    assert_eq!((told(scene.agent).await, told(other).await), (0, 0));
+    for run in &runs {
+        assert_eq!(&*scene.see(run.id).await.input, "null");
+    }
+    assert_eq!(scene.see(kept.id).await.input, kept.input, "another one is left alone");
+    let heard = scene.heard().await;
+    assert_eq!(data(&heard[0])["deleted"], true);
+    assert_eq!(data(&heard[1]), json!({ "run_id": runs[0].id, "room_id": scene.room, "input": null }));
+    assert!(data(&heard[2])["input"]["text"].is_string());
+    // What is told of it later has nothing to say any more.
+    let slot = scene.hold().await;
+    scene.start(&slot, runs[0].id).await;
+    let (_, events, _) = scene.take(&identify(scene.agent, "main")).await;
+    assert_eq!(data(&events[0])["input"], json!(null));
+    assert_whole(&scene.page(scene.agent, scene.agent).await);
+}
