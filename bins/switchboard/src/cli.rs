@@ -64,7 +64,7 @@ pub enum Command {
     /// Looks for what is wrong with database, listener, clocks and keys, and says what to do.
     Doctor(Administered),
     /// An agent that answers with a language model behind any OpenAI-compatible API. The API's key, if it wants one, comes
-    /// from OPENAI_API_KEY, SWITCHBOARD_OPENAI_API_KEY, or a file.
+    /// from SWITCHBOARD_OPENAI_API_KEY, OPENAI_API_KEY, or a file.
     Agent(AgentArgs),
     /// An agent that needs no model: it repeats, counts (`count to 10 slowly`), tells the time by a tool call of the
     /// browser (`time_zone`), and completes `/demo`.

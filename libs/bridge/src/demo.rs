@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::history::text_of;
+use crate::history::question;
 
 /// The most that it counts to.
 const MOST: u32 = 1000;
@@ -71,9 +71,9 @@ impl Work for Demo {
 
 impl Demo {
     async fn answer(&self, asked: &RunRequested, run: &RunHandle) -> Result<(), RunError> {
-        let text = text_of(&asked.input);
-        let question = without_mention(&text).trim();
-        let plain = question.to_lowercase();
+        let text = question(asked);
+        let asked_for = without_mention(&text).trim();
+        let plain = asked_for.to_lowercase();
         if let Some(last) = count_to(&plain) {
             let pause = if plain.contains("slowly") { self.number } else { self.word };
             return count(run, last, pause).await;
@@ -83,7 +83,7 @@ impl Demo {
             return self.say(run, &told).await;
         }
         let repeated = format!(
-            "Hello! You said: {question}\n\nI am the demo agent. Ask me what time is it, or let me count to 10 slowly and stop me."
+            "Hello! You said: {asked_for}\n\nI am the demo agent. Ask me what time is it, or let me count to 10 slowly and stop me."
         );
         self.say(run, &repeated).await
     }

@@ -59,7 +59,7 @@ pub(crate) async fn conversation(
     limit: usize,
 ) -> Result<Vec<Message>, ApiError> {
     let mut entries = entries(api, asked.room_id, limit.max(1)).await?;
-    let question = text_of(&asked.input);
+    let question = question(asked);
     let asker = speaker(&asked.requester.kind, asked.requester.id);
     let is_question = |entry: &Entry| matches!(entry, Entry::Message(said) if Some(said.by) == asker && said.text == question);
     let place = entries.iter().rposition(is_question);
@@ -139,42 +139,59 @@ fn speaker(kind: &str, id: Option<Uuid>) -> Option<Speaker> {
     }
 }
 
-/// What was said in each entry: of runs what they answered, if they are over.
+/// What was said in each entry: of runs what they were asked, unless a message did that, and what they answered.
 async fn spoken(api: &Api, entries: Vec<Entry>) -> Result<Vec<Said>, ApiError> {
     let reading = entries.into_iter().map(|entry| async move {
         match entry {
-            Entry::Message(said) => Ok(Some(said)),
-            Entry::Run { run, agent } => answer(api, run, agent).await,
+            Entry::Message(said) => Ok((Some(said), None)),
+            Entry::Run { run, agent } => ran(api, run, agent).await,
         }
     });
-    let said: Vec<_> = stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
-    Ok(said.into_iter().flatten().collect())
+    let mut pairs = stream::iter(reading).buffered(AT_ONCE);
+    let mut said: Vec<Said> = Vec::new();
+    while let Some((asked, answered)) = pairs.try_next().await? {
+        // The message that asks for a run comes right before it.
+        said.extend(asked.filter(|asked| answered.is_none() || said.last() != Some(asked)));
+        said.extend(answered);
+    }
+    Ok(said)
 }
 
-async fn answer(api: &Api, run: RunId, agent: AgentId) -> Result<Option<Said>, ApiError> {
+/// What a run was asked and what it answered, if it is over and said something.
+async fn ran(api: &Api, run: RunId, agent: AgentId) -> Result<(Option<Said>, Option<Said>), ApiError> {
     let run = match api.run(run).await {
         Ok(run) => run,
         // No longer kept.
-        Err(error) if error.status() == Some(404) => return Ok(None),
+        Err(error) if error.status() == Some(404) => return Ok((None, None)),
         Err(error) => return Err(error),
     };
     let items = run.doc["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     let texts = items.iter().filter(|item| item["type"] == "text").filter_map(|item| item["text"].as_str());
     let text = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
-    let is_said = run.status.is_final() && !text.is_empty();
-    Ok(is_said.then_some(Said { by: Speaker::Agent(agent.0), text }))
+    if !run.status.is_final() || text.is_empty() {
+        return Ok((None, None));
+    }
+    let asker = run.requested_by.and_then(|by| speaker(&by.kind, by.id));
+    let asked = asker.map(|by| Said { by, text: text_of(&run.input) });
+    Ok((asked, Some(Said { by: Speaker::Agent(agent.0), text })))
 }
 
 /// The question of a run: text as it is, the text of an object that has one, or the JSON.
-pub(crate) fn text_of(input: &protocol::frame::RawJson) -> String {
-    let text = match serde_json::from_str(input.get()) {
-        Ok(Value::String(text)) => Some(text),
-        Ok(Value::Object(members)) => ["text", "prompt", "question", "message", "body"]
+pub(crate) fn text_of(input: &Value) -> String {
+    let text = match input {
+        Value::String(text) => Some(text.as_str()),
+        Value::Object(members) => ["text", "prompt", "question", "message", "body"]
             .iter()
-            .find_map(|name| members.get(*name)?.as_str().map(str::to_owned)),
+            .find_map(|name| members.get(*name)?.as_str()),
         _ => None,
     };
-    text.unwrap_or_else(|| input.get().to_owned())
+    text.map_or_else(|| input.to_string(), str::to_owned)
+}
+
+/// The question of a run that is asked for.
+pub(crate) fn question(asked: &RunRequested) -> String {
+    // It was JSON when it came.
+    text_of(&serde_json::from_str(asked.input.get()).unwrap_or_default())
 }
 
 async fn messages(said: Vec<Said>, names: &Names, me: &client::api::Agent) -> Vec<Message> {

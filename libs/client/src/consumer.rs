@@ -44,6 +44,7 @@ mod difference;
 mod driver;
 mod happening;
 mod held;
+mod pace;
 mod receipts;
 mod run;
 mod serve;

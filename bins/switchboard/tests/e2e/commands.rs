@@ -171,3 +171,34 @@ async fn people(on: &impl Fn(&'static str) -> Command) {
     let made = run(on("user add sam")).await.good();
     assert!(made.out.contains("added sam (user)") && made.out.contains("the password, shown this once: "));
 }
+
+#[tokio::test]
+async fn agents_say_what_they_lack_and_take_no_secret_as_an_argument() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("tools.json");
+    fs::write(&file, "{}").expect("written");
+    let agent = "agent --openai-base-url http://127.0.0.1:1/v1 --model m";
+    for arguments in ["demo-agent", agent] {
+        run(program(arguments)).await.refused(1, &["SWITCHBOARD_AGENT_TOKEN", "--token-file"]);
+    }
+    let with_token = |arguments: &str| {
+        let mut command = program(arguments);
+        command.env("SWITCHBOARD_AGENT_TOKEN", "swa_hunter2");
+        command
+    };
+    let ran = run(with_token("demo-agent --url http://127.0.0.1:1")).await;
+    assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");
+    ran.refused(1, &["http://127.0.0.1:1", "refused"]);
+    for (more, parts) in [
+        ("--openai-base-url x".to_owned(), ["the base URL", "without a base"]),
+        (format!("{} --tools {}", &agent[6..], file.display()), ["tools.json", "no JSON array"]),
+        (format!("{} --api-key-file {}/none", &agent[6..], dir.path().display()), ["can't read", "none"]),
+    ] {
+        let model = if more.contains("--model") { "" } else { "--model m" };
+        run(with_token(&format!("agent {more} {model}"))).await.refused(1, &parts);
+    }
+    for bad in ["--history 0", "--stall-timeout soon", "--stall-timeout 0s", "--token swa_x", "--api-key x"] {
+        let option = bad.split(' ').next().expect("an option");
+        run(program(&format!("{agent} {bad}"))).await.refused(2, &[option]);
+    }
+}

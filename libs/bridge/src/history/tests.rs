@@ -17,10 +17,6 @@ fn event(seq: u64, kind: &str, data: &Value) -> Event {
     }
 }
 
-fn raw(text: &str) -> RawJson {
-    RawJson::new(text).expect("JSON")
-}
-
 #[test]
 fn the_newest_edit_counts_and_a_deletion_more() {
     let mut edits = HashMap::new();
@@ -38,10 +34,10 @@ fn the_newest_edit_counts_and_a_deletion_more() {
 
 #[test]
 fn a_question_is_text_or_has_one() {
-    assert_eq!(text_of(&raw(r#""hi""#)), "hi");
-    assert_eq!(text_of(&raw(r#"{"x":1,"prompt":"hi"}"#)), "hi");
-    assert_eq!(text_of(&raw(r#"{"x":1}"#)), r#"{"x":1}"#);
-    assert_eq!(text_of(&raw("[1]")), "[1]");
+    assert_eq!(text_of(&json!("hi")), "hi");
+    assert_eq!(text_of(&json!({ "x": 1, "prompt": "hi" })), "hi");
+    assert_eq!(text_of(&json!({ "x": 1 })), r#"{"x":1}"#);
+    assert_eq!(text_of(&json!([1])), "[1]");
 }
 
 #[test]

@@ -23,17 +23,20 @@ async fn told(history: usize, fill: impl FnOnce(&mut crate::stage::Room)) -> Val
 async fn a_conversation_of_two_takes_turns() {
     let messages = told(20, |room| {
         room.says(ALEX, "@helper soup?");
-        room.ran(1, ME, "succeeded", &["At noon.", "", "I think."]);
+        room.ran(1, ME, "succeeded", "@helper soup?", &["At noon.", "", "I think."]);
+        room.ran(7, ME, "succeeded", "pie?", &["No."]);
         room.says(ALEX, "hm");
         room.says(ALEX, "@helper and now?");
         // What came later is of no interest to this run.
         room.says(ALEX, "never mind");
-        room.ran(2, ME, "running", &["half"]);
+        room.ran(2, ME, "running", "never mind", &["half"]);
     })
     .await;
     let expected = json!([
         { "role": "user", "content": "soup?" },
         { "role": "assistant", "content": "At noon.\n\nI think." },
+        { "role": "user", "content": "pie?" },
+        { "role": "assistant", "content": "No." },
         { "role": "user", "content": "hm\nand now?" },
     ]);
     assert_eq!(messages, expected);
@@ -44,14 +47,14 @@ async fn who_speaks_is_said_where_there_are_several() {
     let messages = told(20, |room| {
         room.says(ALEX, "lunch?");
         room.says(SAM, "soup!");
-        room.ran(1, OTHER, "failed", &["I know of stew"]);
-        room.ran(2, ME, "cancelled", &["At"]);
-        room.ran(3, ME, "failed", &[]);
+        room.ran(1, OTHER, "failed", "stew?", &["I know of stew"]);
+        room.ran(2, ME, "cancelled", "when?", &["At"]);
+        room.ran(3, ME, "failed", "when?", &[]);
         room.says(ALEX, "@helper and now?");
     })
     .await;
     let expected = json!([
-        { "role": "user", "content": "Alex: lunch?\nSam: soup!\nOther: I know of stew" },
+        { "role": "user", "content": "Alex: lunch?\nSam: soup!\nAlex: stew?\nOther: I know of stew\nAlex: when?" },
         { "role": "assistant", "content": "At" },
         { "role": "user", "content": "Alex: and now?" },
     ]);
@@ -59,11 +62,11 @@ async fn who_speaks_is_said_where_there_are_several() {
 }
 
 #[tokio::test]
-async fn only_the_newest_are_told_and_it_begins_with_a_question() {
+async fn only_the_newest_are_told_and_each_answer_with_its_question() {
     let messages = told(3, |room| {
         for number in 0..300 {
             room.says(ALEX, &format!("question {number}"));
-            room.ran(number, ME, "succeeded", &[&format!("answer {number}")]);
+            room.ran(number, ME, "succeeded", &format!("question {number}"), &[&format!("answer {number}")]);
             for _ in 0..2 {
                 room.add(("user", SAM), "reaction.added", &json!({}));
             }
@@ -73,7 +76,13 @@ async fn only_the_newest_are_told_and_it_begins_with_a_question() {
         room.says(ALEX, "@helper and now?");
     })
     .await;
-    assert_eq!(messages, json!([{ "role": "user", "content": "typo\nand now?" }]));
+    // The run, the edited message and the question: a run brings what it was asked.
+    let expected = json!([
+        { "role": "user", "content": "question 299" },
+        { "role": "assistant", "content": "answer 299" },
+        { "role": "user", "content": "typo\nand now?" },
+    ]);
+    assert_eq!(messages, expected);
 }
 
 #[tokio::test]

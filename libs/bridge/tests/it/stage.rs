@@ -60,8 +60,8 @@ impl Room {
         self.add(("user", who), "message.created", &json!({ "body": body }))
     }
 
-    /// A run that an agent had, with its texts.
-    pub(crate) fn ran(&mut self, run: u128, agent: Uuid, status: &str, texts: &[&str]) {
+    /// A run that an agent had, with what it was asked and its texts.
+    pub(crate) fn ran(&mut self, run: u128, agent: Uuid, status: &str, input: &str, texts: &[&str]) {
         let run = Uuid::from_u128(run);
         self.add(("user", ALEX), "run.created", &json!({ "run_id": run, "agent_id": agent }));
         let items = texts
@@ -71,6 +71,7 @@ impl Room {
         let doc = json!({ "items": items.collect::<Vec<_>>() });
         self.runs.push(json!({
             "id": run, "room_id": ROOM, "agent_id": agent, "status": status, "epoch": 1, "version": 1, "doc": doc,
+            "requested_by": { "kind": "user", "id": ALEX }, "input": input,
         }));
     }
 }

@@ -8,7 +8,7 @@ use domain::{
     User, UserId,
 };
 use jiff::Timestamp;
-use protocol::frame::Event;
+use protocol::frame::{Event, Sender};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -194,6 +194,9 @@ pub struct Run {
     pub room_id: RoomId,
     /// Who works.
     pub agent_id: AgentId,
+    /// Who asked.
+    #[serde(default)]
+    pub requested_by: Option<Sender>,
     /// What was asked.
     #[serde(default)]
     pub input: Value,

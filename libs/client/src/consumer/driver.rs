@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::calls::Calls;
 use super::held::Held;
+use super::pace::Pace;
 use super::receipts::Receipts;
 use super::{Ask, ConsumerSettings, Desk, Received, RunError, RunHandle};
 use crate::session::{Session, State, Update, Updates};
@@ -24,6 +25,9 @@ use crate::session::{Session, State, Update, Updates};
 const MOST_BACKLOG: usize = 64 * 1024;
 /// The pause before what was refused for now is said again.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The pause between two acknowledgements.
+const ACK_PAUSE: Duration = Duration::from_millis(50);
 
 /// A run that is being started.
 struct Start {
@@ -47,6 +51,8 @@ pub(super) struct Driver {
     receipts: Receipts,
     /// The session of the connection; none while there is none.
     connected: Option<Uuid>,
+    /// The life of the log that the numbers of events belong to.
+    log_epoch: Option<Uuid>,
     starts: HashMap<RunId, Start>,
     runs: HashMap<RunId, Arc<Held>>,
     /// Whose turn it is to send what changed.
@@ -54,6 +60,9 @@ pub(super) struct Driver {
     calls: Calls,
     next_flush: Option<Instant>,
     last_flush: Instant,
+    next_ack: Option<Instant>,
+    last_ack: Option<Instant>,
+    pace: Pace,
     /// When what was refused for now is said again.
     again: Option<Instant>,
 }
@@ -65,6 +74,7 @@ enum Step {
     Done(u64),
     Changed,
     Flush,
+    Ack,
     Again,
     HandedOver,
     Stop,
@@ -88,7 +98,6 @@ impl Driver {
         let Ends { desk, asks, out, stop } = ends;
         let (acknowledge, done) = mpsc::unbounded_channel();
         Self {
-            settings,
             session,
             updates,
             desk,
@@ -99,13 +108,18 @@ impl Driver {
             backlog: VecDeque::new(),
             receipts: Receipts::new(acknowledge),
             connected: None,
+            log_epoch: None,
             starts: HashMap::new(),
             runs: HashMap::new(),
             turns: VecDeque::new(),
             calls: Calls::default(),
             next_flush: None,
             last_flush: Instant::now(),
+            next_ack: None,
+            last_ack: None,
+            pace: Pace::new(settings.frame_rate),
             again: None,
+            settings,
         }
     }
 
@@ -119,6 +133,7 @@ impl Driver {
                 Some(seq) = self.done.recv() => Step::Done(seq),
                 () = desk.changed.notified() => Step::Changed,
                 () = at(self.next_flush) => Step::Flush,
+                () = at(self.next_ack) => Step::Ack,
                 () = at(self.again) => Step::Again,
                 () = hand_over(&self.out, &mut self.backlog), if !self.backlog.is_empty() => Step::HandedOver,
             };
@@ -132,8 +147,9 @@ impl Driver {
                 Step::Ask(ask) => self.ask(ask).await,
                 Step::Done(seq) => {
                     self.receipts.done(seq);
-                    self.acknowledge().await;
+                    self.wants_ack();
                 }
+                Step::Ack => self.acknowledge().await,
                 Step::Changed => self.next_flush = Some(self.last_flush + self.settings.pace),
                 Step::Flush => self.flush().await,
                 Step::Again => self.say_again().await,
@@ -215,10 +231,19 @@ impl Driver {
         }
     }
 
+    /// What is done is said at once, or together with what is done soon.
+    fn wants_ack(&mut self) {
+        let now = Instant::now();
+        let due = self.last_ack.map_or(now, |last| now.max(last + ACK_PAUSE));
+        self.next_ack.get_or_insert(due);
+    }
+
     async fn acknowledge(&mut self) {
+        self.next_ack = None;
         if self.connected.is_some()
             && let Some(seq) = self.receipts.say()
         {
+            self.last_ack = Some(Instant::now());
             self.say(ClientFrame::Ack(Ack { seq })).await;
         }
     }
@@ -239,8 +264,9 @@ impl Driver {
         }
     }
 
-    async fn say(&self, frame: ClientFrame) {
+    async fn say(&mut self, frame: ClientFrame) {
         if let Some(session) = self.connected {
+            self.pace.turn().await;
             self.session.frame(session, frame).await;
         }
     }

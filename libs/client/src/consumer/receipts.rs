@@ -84,7 +84,7 @@ impl Receipts {
         self.stands = self.stands.max(seq);
     }
 
-    /// The stream goes on after this number, and what was before it does not come any more; or the log is another one.
+    /// The stream goes on after this number, and what was before it does not come any more.
     pub(super) fn gap(&mut self, head: u64) {
         (self.newest, self.said, self.stands) = (head, head, head);
         self.open.clear();

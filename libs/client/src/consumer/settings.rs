@@ -30,8 +30,10 @@ pub struct ConsumerSettings {
     /// How many events wait for the application before the server is no longer read.
     pub backlog: usize,
     /// The time between two changes of documents that are sent, over all runs: what is changed meanwhile goes
-    /// together. The server takes `gateway.frame_rate` frames a second (100).
+    /// together.
     pub pace: Duration,
+    /// Frames a second, whatever they are; less than the server's `gateway.frame_rate` (100).
+    pub frame_rate: u32,
     /// Largest change that is sent at once, as JSON; less than the server's `gateway.max_frame_bytes` (128 KiB).
     pub patch_bytes: usize,
     /// Largest document of a run, as JSON; not more than the server's `runs.max_doc_bytes` (1 MiB).
@@ -61,6 +63,7 @@ impl ConsumerSettings {
             connector: Connector::default(),
             backlog: 1024,
             pace: Duration::from_millis(20),
+            frame_rate: 80,
             patch_bytes: 64 * 1024,
             document_bytes: 1024 * 1024,
         }

@@ -21,14 +21,18 @@ impl Driver {
             Update::Ready(ready) => {
                 self.disconnected();
                 self.connected = Some(ready.session_id);
+                if self.log_epoch.replace(ready.log_epoch).is_some_and(|before| before != ready.log_epoch) {
+                    // Numbers of another log say nothing about this one.
+                    self.receipts.gap(0);
+                }
                 self.receipts.connected();
-                self.acknowledge().await;
+                self.wants_ack();
             }
             Update::Event(event) => {
                 let is_own = event.stream.starts_with("agent:");
                 if is_own {
                     self.event(event);
-                    self.acknowledge().await;
+                    self.wants_ack();
                 }
             }
             Update::Gap(gap) if gap.stream.starts_with("agent:") => {

@@ -265,3 +265,49 @@ async fn answers_are_heard_behind_many_events_that_nobody_takes() {
     });
     assert_eq!(handle.unwrap().epoch(), 1);
 }
+
+#[tokio::test]
+async fn a_burst_of_events_is_acknowledged_in_a_few_frames() {
+    let gateway = Gateway::start().await;
+    let (_consumer, mut happenings) = Consumer::open(settings(&[&gateway]));
+    let (mut peer, _) = accept_live(&gateway, FIRST).await;
+    let taking = tokio::spawn(async move {
+        while let Some(received) = happenings.next().await {
+            received.receipt.ack();
+        }
+    });
+    for seq in 31..1031 {
+        peer.send(&event(seq, "message.created", &json!({ "body": "@helper" }))).await;
+    }
+    let mut frames = 0;
+    loop {
+        let ClientFrame::Ack(ack) = peer.frame().await else { panic!("ack") };
+        frames += 1;
+        if ack.seq == 1030 {
+            break;
+        }
+    }
+    assert!(frames < 100, "{frames}");
+    taking.abort();
+}
+
+#[tokio::test]
+async fn events_of_a_restored_log_are_acknowledged_by_their_own_numbers() {
+    let gateway = Gateway::start().await;
+    let (_consumer, mut happenings) = Consumer::open(settings(&[&gateway]));
+    let (mut peer, _) = accept_live(&gateway, FIRST).await;
+    peer.send(&requested(31)).await;
+    next(&mut happenings).await.receipt.ack();
+    while !matches!(peer.frame().await, ClientFrame::Ack(ack) if ack.seq == 31) {}
+    drop(peer);
+    let mut peer = gateway.accept().await;
+    peer.send(&hello()).await;
+    peer.frame().await;
+    let ServerFrame::Ready(mut ready) = agent_ready(SECOND, 7) else { unreachable!() };
+    ready.log_epoch = Uuid::from_u128(99);
+    peer.send(&ServerFrame::Ready(ready)).await;
+    peer.send(&ServerFrame::Live).await;
+    peer.send(&requested(8)).await;
+    next(&mut happenings).await.receipt.ack();
+    while !matches!(peer.frame().await, ClientFrame::Ack(ack) if ack.seq == 8) {}
+}
