@@ -52,6 +52,8 @@ async fn cluster_an_agent_talks_with_people_and_goes_when_it_is_removed() {
 
     // Who follows the room goes on following it.
     alex.api.remove_agent(room, helper).await.expect("removed");
+    // What it was asked for here ends before it goes.
+    assert_eq!(data(&wire.next_event_is("run.finished").await)["status"], "cancelled");
     assert_eq!(data(&wire.next_event_is("member.left").await), json!({ "agent_id": helper }));
     assert_eq!(code(elsewhere.send_message(room, &NewMessage::new("Still here?")).await), "not_found");
     assert_eq!(code(api.room(room).await), "not_found");
