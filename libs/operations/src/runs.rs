@@ -6,7 +6,7 @@ mod writer;
 use std::sync::Arc;
 
 use domain::document::parse_ops;
-use domain::run::FinishStatus;
+use domain::run::{FinishStatus, RunStatus};
 use domain::{AgentId, Invalid, Principal, RoomId, RunId, SlotSessionId, text};
 use protocol::frame::RawJson;
 use realtime::livebox;
@@ -177,17 +177,25 @@ impl Operations {
         Ok(())
     }
 
-    /// A consumer ends its run.
+    /// A consumer ends its run. One that was not answered asks again and is answered, whatever became of the first try.
     ///
     /// # Errors
     ///
     /// `Invalid` for the last operations; `Conflict` when the run is not the session's, or over otherwise.
-    pub async fn finish_run(&self, session: SlotSessionId, end: EndRun) -> Result<BuiltRun, Error> {
+    pub async fn finish_run(
+        &self,
+        agent: AgentId,
+        session: SlotSessionId,
+        end: EndRun,
+    ) -> Result<BuiltRun, Error> {
         if let Some(error) = &end.error {
             check_text("error", error, MAX_ERROR)?;
         }
         let ops = end.ops.as_ref().map(|ops| parse_ops(ops.get())).transpose()?.unwrap_or_default();
-        let live = self.live.held(session, end.run, end.epoch)?;
+        let live = match self.live.held(session, end.run, end.epoch) {
+            Ok(live) => live,
+            Err(refused) => return self.ended_so(agent, &end).await?.ok_or(refused),
+        };
         // A flush that is under way ends first: the document has what it writes.
         let writing = live.writing.lock().await;
         let (doc, base) = live.finally(&ops, self.runs.max_doc_bytes)?;
@@ -213,6 +221,18 @@ impl Operations {
         self.announcer.run_updated(run.id, run.version);
         self.settle_presence(&[run.agent]).await;
         run.try_into()
+    }
+
+    /// The run, when this execution of it has ended just so.
+    async fn ended_so(&self, agent: AgentId, end: &EndRun) -> Result<Option<BuiltRun>, Error> {
+        let run = self.store.run(agent.into(), end.run).await?;
+        let same = |run: &Run| {
+            // One that was to stop is cancelled, whatever its holder says.
+            let so = run.status == end.status.into()
+                || (run.cancel_requested && run.status == RunStatus::Cancelled);
+            run.epoch == end.epoch && run.agent == agent && so
+        };
+        run.filter(same).map(BuiltRun::try_from).transpose()
     }
 
     /// The runs that a session works on which was resumed: they go on here.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use client::api::NewAgent;
-use client::{Credential, Socket};
+use client::{Api, Credential, Socket};
 use domain::RunId;
 use protocol::frame::{
     CallTool, Cursors, Identify, RawJson, RunChange, RunPatch, RunStart, Slot, ToolOutcome, ToolResult,
@@ -20,6 +20,8 @@ use crate::report::{Report, histogram};
 /// A run that a consumer on gateway 1 works on.
 struct Work {
     alex: Person,
+    /// The agent, at the second api node.
+    agent: Api,
     consumer: Socket,
     run: RunId,
     epoch: u64,
@@ -31,6 +33,7 @@ async fn work(cluster: &Cluster) -> Result<Work, Failure> {
     let made = alex.api.create_agent(&NewAgent::new("helper"), None).await?;
     alex.api.add_agent(room, made.agent.id).await?;
     let token = made.token.ok_or("a new agent without a token")?;
+    let agent = alex.api.at(&cluster.api[1].url)?.with_token(token.clone());
     let mut consumer =
         Socket::connect(&cluster.gateway[0].url, &Credential::Bearer(token), Encoding::Json).await?;
     consumer
@@ -52,7 +55,7 @@ async fn work(cluster: &Cluster) -> Result<Work, Failure> {
     };
     let item = r#"[{"op":"add","path":"/items/-","value":{"id":"a","type":"text","text":""}}]"#;
     patch(&mut consumer, run, epoch, item.into()).await?;
-    Ok(Work { alex, consumer, run, epoch })
+    Ok(Work { alex, agent, consumer, run, epoch })
 }
 
 async fn patch(consumer: &mut Socket, run: RunId, epoch: u64, ops: String) -> Result<(), Failure> {
@@ -93,7 +96,7 @@ pub(crate) async fn patches(
     seconds: u32,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let Work { alex, mut consumer, run, epoch } = work(cluster).await?;
+    let Work { alex, mut consumer, run, epoch, .. } = work(cluster).await?;
     let mut watching = Vec::new();
     for n in 0..watchers {
         let device = client::api::NewDevice { kind: domain::DeviceKind::Web, name: format!("watcher {n}") };
@@ -149,7 +152,7 @@ pub(crate) async fn patches(
 
 /// A tool is called on gateway 1 and answered on gateway 2, one at a time: from the call to the result.
 pub(crate) async fn tools(cluster: &Cluster, calls: u32, report: &mut Report) -> Result<(), Failure> {
-    let Work { alex, mut consumer, run, epoch } = work(cluster).await?;
+    let Work { alex, agent, mut consumer, run, epoch } = work(cluster).await?;
     let browser = people::connect(&alex, &cluster.gateway[1].url, alex.device).await?;
     let (outgoing, mut incoming) = browser.split();
     let answering = tokio::spawn(async move {
@@ -187,7 +190,20 @@ pub(crate) async fn tools(cluster: &Cluster, calls: u32, report: &mut Report) ->
             latencies.record(micros(called.elapsed()))?;
         }
     }
-    answering.abort();
     report.latencies("tool called on gateway 1, answered on gateway 2, result on gateway 1", &latencies);
+    let mut latencies = histogram();
+    for number in 0..calls {
+        let called = Instant::now();
+        let wait = Duration::from_secs(10);
+        let answered = agent.call_tool(run, alex.id, "measure", &serde_json::json!({}), wait).await?;
+        if answered.status != client::api::ToolStatus::Answered {
+            return Err(format!("a call is {:?}", answered.status).into());
+        }
+        if number >= calls / 10 {
+            latencies.record(micros(called.elapsed()))?;
+        }
+    }
+    answering.abort();
+    report.latencies("the same by REST on api 2 with ?wait=", &latencies);
     Ok(())
 }

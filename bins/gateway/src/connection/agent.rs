@@ -44,7 +44,7 @@ pub(super) async fn handle(
         }
         ClientFrame::RunFinish(finish) => {
             let about = About::run(finish.run_id);
-            (about, self::finish(operations, session, finish).await.map(Some))
+            (about, self::finish(operations, agent, session, finish).await.map(Some))
         }
         ClientFrame::ToolCall(call) => {
             let about = About { nonce: call.nonce.clone(), ..About::run(call.run_id) };
@@ -71,6 +71,7 @@ pub(super) async fn handle(
 
 async fn finish(
     operations: &Operations,
+    agent: AgentId,
     session: SlotSessionId,
     finish: frame::RunFinish,
 ) -> Result<ServerFrame, Error> {
@@ -81,7 +82,7 @@ async fn finish(
         error: finish.error,
         ops: finish.ops,
     };
-    let ended = operations.finish_run(session, end).await?;
+    let ended = operations.finish_run(agent, session, end).await?;
     Ok(answer::run(&ended))
 }
 

@@ -204,6 +204,19 @@ impl Wire {
         }
     }
 
+    /// Ends a run that may not be ended so; gives the code of the refusal.
+    pub(crate) async fn refused_finish(&mut self, run: RunId, epoch: u64, status: &str) -> String {
+        let status = status.to_owned();
+        self.say(&ClientFrame::RunFinish(RunFinish { run_id: run.0, epoch, status, ops: None, error: None }))
+            .await;
+        self.find(|frame| match frame {
+            ServerFrame::Error(error) if error.run_id == Some(run.0) => Some(error.code.clone()),
+            ServerFrame::Run(about) if about.run_id == run.0 => panic!("{about:?}"),
+            _ => None,
+        })
+        .await
+    }
+
     /// Acknowledges, and waits until that is done.
     pub(crate) async fn ack(&mut self, seq: u64) {
         self.say(&ClientFrame::Ack(Ack { seq })).await;

@@ -45,6 +45,9 @@ async fn cluster_a_mention_makes_a_run_that_everybody_watches() {
         }
         assert_eq!(watched.text(), "Soup, I think. Or pie.");
     }
+    // Asked again, as by one that was not answered, it is answered the same; another end is refused.
+    assert_eq!(consumer.finish(run, epoch, "succeeded", None).await, ended);
+    assert_eq!(consumer.refused_finish(run, epoch, "failed").await, "conflict");
     let stored = sam.run(run).await;
     assert_eq!(stored["status"], "succeeded");
     assert_eq!(stored["doc"].to_string(), watched[0].document.to_json());

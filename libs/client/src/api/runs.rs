@@ -1,6 +1,8 @@
 //! Runs: the work of agents in rooms, with their tool calls, and completions of commands.
 
-use domain::{AgentId, RoomId, RunId, ToolCallId};
+use std::time::Duration;
+
+use domain::{AgentId, RoomId, RunId, ToolCallId, UserId};
 use protocol::frame::ToolOutcome;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -64,6 +66,26 @@ impl Api {
     pub async fn cancel_run(&self, run: RunId) -> Result<Run, ApiError> {
         let run = run.to_string();
         self.ask(&Call::new(Method::POST, &["v1", "runs", &run, "cancel"])).await
+    }
+
+    /// Calls a tool in a person's browser for a run of the agent signed in, and waits at most so long for the answer; gives
+    /// the call as it stands then.
+    ///
+    /// # Errors
+    ///
+    /// Not an agent, not its run, nobody works on it, or the person is not in its room.
+    pub async fn call_tool(
+        &self,
+        run: RunId,
+        user: UserId,
+        tool: &str,
+        args: &Value,
+        wait: Duration,
+    ) -> Result<ToolCall, ApiError> {
+        let run = run.to_string();
+        let body = json!({ "tool": tool, "args": args, "user_id": user });
+        let path = ["v1", "runs", &run, "tool-calls"];
+        self.ask(&Call::new(Method::POST, &path).query("wait", Some(wait.as_secs())).body(&body)).await
     }
 
     /// The tool calls that wait for the person signed in.
