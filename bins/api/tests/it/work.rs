@@ -104,7 +104,7 @@ impl Consumer {
     pub(crate) async fn finish(&self, run: &str, epoch: u64, status: FinishStatus, error: Option<&str>) {
         let error = error.map(str::to_owned);
         let end = EndRun { run: id(run), epoch, status, error, ops: None };
-        self.operations.finish_run(self.session, end).await.unwrap();
+        self.operations.finish_run(self.agent, self.session, end).await.unwrap();
     }
 
     /// The next question of somebody who types a command.
