@@ -18,6 +18,7 @@ pub mod people;
 pub mod principal;
 pub mod room;
 pub mod run;
+pub mod schedule;
 pub mod stream;
 pub mod text;
 
@@ -34,4 +35,5 @@ pub use people::{Device, DeviceKind, Role, User};
 pub use principal::Principal;
 pub use room::{MemberRole, RoomKind};
 pub use run::{FinishStatus, RunStatus};
+pub use schedule::Schedule;
 pub use stream::{StreamKind, StreamRef};
