@@ -11,8 +11,9 @@
 //! * **Intervals** (`every 90s`): whole multiples of the interval from an anchor, in elapsed time; no zone matters.
 //!
 //! Vixie cron and cronie tell the first two sorts apart like this, but for steps without a `*` (`0-59/15`), which run
-//! here. The data of the time zones is bundled, so all nodes of one version name the same times. Nothing walks through the times between two instants: the next and the
-//! latest are computed, whatever lies between. Why so: `docs/adr/0021-schedule-rules.md`.
+//! here. The data of the time zones is bundled, so all nodes of one version name the same times. Nothing walks
+//! through the times between two instants: the next and the latest are computed, whatever lies between. Why so:
+//! `docs/adr/0021-schedule-rules.md`.
 
 use std::fmt;
 use std::iter;
