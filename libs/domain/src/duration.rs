@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde::de::{self, Visitor};
 use serde::{Deserializer, Serializer};
 
-const ALLOWED: &str = "a number of seconds, or a number with one of the units ms, s, m, h, d (\"500ms\", \"90s\", \"15m\", \"30d\")";
+/// What [`parse`] takes, for people.
+pub const ALLOWED: &str = "a number of seconds, or a number with one of the units ms, s, m, h, d (\"500ms\", \"90s\", \"15m\", \"30d\")";
 
 /// Reads a duration from text.
 ///

@@ -127,7 +127,12 @@ fn subscriber<W>(
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let builder = Fmt::builder().with_env_filter(settings.filter()?).with_writer(writer);
+    let builder = Fmt::builder()
+        .with_env_filter(settings.filter()?)
+        .with_writer(writer)
+        // A line that can't be written (a full disk, a reader that is gone) is lost. Told on the same broken stream, it
+        // would end the process.
+        .log_internal_errors(false);
     let origin = Origin { role, node };
     Ok(match settings.format {
         LogFormat::Text => {

@@ -92,9 +92,11 @@ async fn call_tool(
     session: SlotSessionId,
     call: frame::CallTool,
 ) -> Result<ServerFrame, Error> {
-    let timeout = call.timeout.map(|text| domain::duration::parse(&text.0));
-    let timeout =
-        timeout.transpose().map_err(|allowed| Invalid::described("timeout", "what was given", allowed))?;
+    let timeout = call.timeout.map(|text| {
+        let duration = domain::duration::parse(&text.0);
+        duration.map_err(|_| Invalid::new("timeout", &text.0, domain::duration::ALLOWED))
+    });
+    let timeout = timeout.transpose()?;
     let called = operations
         .call_tool(CallTool {
             run: RunId(call.run_id),

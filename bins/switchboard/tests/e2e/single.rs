@@ -25,6 +25,7 @@ async fn start(
     listen: &Port,
     admin: &Port,
     keys: &std::path::Path,
+    errors: Stdio,
 ) -> (Child, String) {
     let mut command = tether::command(env!("CARGO_BIN_EXE_switchboard"), OnParentDeath::Kill);
     for (name, value) in program("").get_envs() {
@@ -40,7 +41,8 @@ async fn start(
         .env("SWITCHBOARD__AUTH__REGISTRATION", "open")
         .env("SWITCHBOARD__SHUTDOWN__SPREAD", "0s")
         .stdin(Stdio::null())
-        .stdout(Stdio::piped());
+        .stdout(Stdio::piped())
+        .stderr(errors);
     let mut child = tether::spawn(command).await.expect("the program runs");
     let mut line = String::new();
     let mut out = BufReader::new(child.stdout.take().expect("piped"));
@@ -53,7 +55,8 @@ async fn start(
 async fn cluster_of_one_process_serves_everything_at_one_address() {
     let (database, keys) = (TestDatabase::empty().await, tempfile::tempdir().expect("a directory"));
     let (listen, admin) = (Port::reserve(), Port::reserve());
-    let (mut child, line) = start(&database, &listen, &admin, &keys.path().join("keys")).await;
+    let (mut child, line) =
+        start(&database, &listen, &admin, &keys.path().join("keys"), Stdio::inherit()).await;
     let (base, gateway) = (format!("http://{}", listen.addr()), format!("ws://{}/v1/gateway", listen.addr()));
     assert!(line.contains(&base) && line.contains(&gateway), "{line}");
 
@@ -86,4 +89,19 @@ async fn cluster_of_one_process_serves_everything_at_one_address() {
     kill_process(pid, Signal::TERM).expect("told");
     let ended = timeout(PATIENCE, child.wait()).await.expect("in time").expect("its end");
     assert!(ended.success(), "{ended}");
+}
+
+/// A full disk, or a reader of the log that is gone, costs the lines and nothing else.
+#[tokio::test]
+async fn cluster_of_one_process_whose_log_can_not_be_written_serves_all_the_same() {
+    let (database, keys) = (TestDatabase::empty().await, tempfile::tempdir().expect("a directory"));
+    let (listen, admin) = (Port::reserve(), Port::reserve());
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let (mut child, line) =
+        start(&database, &listen, &admin, &keys.path().join("keys"), Stdio::from(full)).await;
+    let api = Api::new(&format!("http://{}", listen.addr())).expect("a URL");
+    api.register("alex", PASSWORD, None, None).await.expect("registered");
+    assert!(line.contains("http://"), "{line}");
+    assert!(child.try_wait().expect("a child").is_none(), "it goes on");
+    child.kill().await.expect("killed");
 }
