@@ -79,7 +79,10 @@ impl Operations {
             Principal::User(user) => call.user == user,
             Principal::Agent(agent) => call.agent == agent,
         });
-        Ok(found.ok_or(store::Refusal::NotFound("tool call"))?)
+        let found = found.ok_or(store::Refusal::NotFound("tool call"))?;
+        // What happens in a room is not for those who are no longer in it.
+        self.store.room(reader, found.room).await?.ok_or(store::Refusal::NotFound("tool call"))?;
+        Ok(found)
     }
 
     /// The calls that a person has not answered and still may.

@@ -136,12 +136,13 @@ pub trait Tools {
     /// # Errors
     ///
     /// `NotFound`; `Forbidden` for anybody but the person who is asked, before anything else is looked at; `Conflict` when it is no longer pending or past its
-    /// deadline.
+    /// deadline, or the person is no longer in the room.
     async fn resolve_tool(&self, resolution: &Resolution) -> Result<(ToolCall, Vec<Event>), StoreError>;
 
-    /// The calls that a person has not answered and still may.
+    /// The calls that a person has not answered and still may: of rooms that they are in.
     async fn pending_tools(&self, user: UserId) -> Result<Vec<ToolCall>, StoreError>;
 
-    /// Expires calls whose deadline is over, at most `limit`. Answers them with what was written.
+    /// Ends calls that nobody can answer any more, at most `limit`: expired when their deadline is over, cancelled when the person has
+    /// left the room. Answers them with what was written.
     async fn expire_tools(&self, limit: u32) -> Result<(Vec<ToolCall>, Vec<Event>), StoreError>;
 }

@@ -63,7 +63,7 @@ pub(super) async fn handle(
         | ClientFrame::ToolResult(_)
         | ClientFrame::Autocomplete(_)) => {
             let detail = format!("{} is for people", frame.op());
-            return Ok(Some(About::default().forbidden(&detail)));
+            return Ok(Some(About::of(&frame).forbidden(&detail)));
         }
     };
     Ok(answer.unwrap_or_else(|error| Some(about.refusal(&error))))

@@ -2,8 +2,8 @@
 
 use domain::{ErrorCode, ErrorKind, EventId, RoomId, RunId};
 use operations::{BuiltRun, Error, Operations, SendMessage};
-use protocol::ServerFrame;
 use protocol::frame::{ErrorFrame, RawJson, Run, RunChange, Sent};
+use protocol::{ClientFrame, ServerFrame};
 use realtime::Connection;
 use uuid::Uuid;
 
@@ -27,6 +27,22 @@ impl About {
 
     pub(super) fn request(request: Uuid) -> Self {
         Self { request: Some(request), ..Self::default() }
+    }
+
+    /// What a frame is about.
+    pub(super) fn of(frame: &ClientFrame) -> Self {
+        match frame {
+            ClientFrame::Watch(watch) => Self::run(watch.run_id),
+            ClientFrame::Unwatch(unwatch) => Self::run(unwatch.run_id),
+            ClientFrame::RunStart(start) => Self::run(start.run_id),
+            ClientFrame::RunPatch(patch) => Self::run(patch.run_id),
+            ClientFrame::RunFinish(finish) => Self::run(finish.run_id),
+            ClientFrame::ToolCall(call) => Self { nonce: call.nonce.clone(), ..Self::run(call.run_id) },
+            ClientFrame::ToolResult(result) => Self::call(result.call_id),
+            ClientFrame::Autocomplete(asked) => Self::request(asked.request_id),
+            ClientFrame::AutocompleteReply(reply) => Self::request(reply.request_id),
+            _ => Self::default(),
+        }
     }
 
     /// The refusal of the frame.

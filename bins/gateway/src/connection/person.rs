@@ -52,7 +52,7 @@ pub(super) async fn handle(
         | ClientFrame::ToolCall(_)
         | ClientFrame::AutocompleteReply(_)) => {
             let detail = format!("{} is for consumers of agents", frame.op());
-            return Ok(Some(About::default().forbidden(&detail)));
+            return Ok(Some(About::of(&frame).forbidden(&detail)));
         }
     };
     Ok(outcome.err().map(|error| about.refusal(&error)))

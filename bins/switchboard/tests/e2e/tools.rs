@@ -150,6 +150,27 @@ async fn cluster_of_two_answers_to_each_of_five_hundred_calls_one_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_who_was_removed_from_the_room_is_asked_nothing_any_more() {
+    let world = World::with(|options| options.nodes(2, 2, 1).setting("runs.rescue_interval", "100ms")).await;
+    let (alex, sam, robot, mut consumer, run, _) = at_work(&world).await;
+    let room = alex.run(run).await["room_id"].as_str().expect("a room").to_owned();
+    let body = json!({ "tool": "ask", "args": {"of": "the room"}, "user_id": sam.id });
+    let (_, call) = robot.rest(&world, 1, "POST", &format!("/v1/runs/{run}/tool-calls"), Some(&body)).await;
+    let path = format!("/v1/tool-calls/{}", call["id"].as_str().expect("an id"));
+    assert_eq!(sam.rest("GET", &path, None).await.0, 200);
+    alex.api.remove_member(room.parse().expect("an id"), sam.id).await.expect("removed");
+    assert_eq!(sam.rest("GET", &path, None).await.0, 404);
+    assert_eq!(sam.rest("GET", "/v1/tool-calls?status=pending", None).await.1["items"], json!([]));
+    let answer = json!({ "result": "from outside" });
+    assert_eq!(sam.rest("POST", &format!("{path}/result"), Some(&answer)).await.0, 409);
+    let mut later = world.connect_device(&sam, sam.new_device(DeviceKind::Web).await, 2).await;
+    assert!(!later.ping().await.iter().any(|frame| matches!(frame, ServerFrame::ToolCall(_))));
+    let resolved = data(&consumer.event_of("tool.resolved").await);
+    assert_eq!((&resolved["status"], &resolved["result"]), (&json!("cancelled"), &json!(null)));
+    assert_eq!(alex.run(run).await["status"], "running");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_call_that_nobody_answers_expires_and_ends_with_its_run() {
     let world = World::with(|options| options.nodes(2, 2, 1).setting("runs.rescue_interval", "100ms")).await;
     let (alex, _sam, robot, mut consumer, run, epoch) = at_work(&world).await;
