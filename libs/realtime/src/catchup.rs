@@ -39,6 +39,17 @@ pub enum Progress {
     Level,
 }
 
+/// What comes of wanting a run.
+#[derive(Debug)]
+pub enum Watched {
+    /// Its document is queued, or will be once it is loaded, and what follows on.
+    Follows,
+    /// It is over: this is its document, and all there will be.
+    Over(Arc<Encoded>),
+    /// There is none, or it is one of a room that the connection does not follow.
+    Unknown,
+}
+
 /// Reads the log for connections that lag; shared by all of a node.
 pub struct CatchUp {
     hub: Arc<Hub>,
@@ -90,7 +101,7 @@ impl CatchUp {
             frames = found.inspect_err(|_| connection.look_around())?;
         }
         for run in connection.take_stale_runs() {
-            let whole = self.whole_run(connection, run).await;
+            let whole = self.stale_run(connection, run).await;
             frames.extend(whole.inspect_err(|_| connection.run_is_stale(run))?);
         }
         Ok(frames)
@@ -117,33 +128,45 @@ impl CatchUp {
         Ok(frames)
     }
 
-    /// The whole document of a run; none for a run of a room that the connection does not follow.
-    async fn whole_run(
+    /// The whole document of a run whose frames did not fit; none when it was given meanwhile, or comes with the next load.
+    async fn stale_run(
         &self,
         connection: &Connection,
         run: RunId,
     ) -> Result<Option<Arc<Encoded>>, StoreError> {
-        if let Some(frame) = self.hub.boxes().watch(run, connection) {
-            return Ok(Some(frame));
+        if self.hub.boxes().room_of(run).is_some() {
+            return Ok(self.hub.boxes().first_look(run, connection));
         }
-        let updates = self.store.run_updates(&[Known { run, epoch: 0, version: 0 }]).await?;
-        let update = updates.first().filter(|update| connection.follows(update.room.into()));
-        Ok(update.and_then(livebox::snapshot))
+        Ok(match self.find_run(connection, run).await? {
+            Watched::Over(whole) => Some(whole),
+            Watched::Follows | Watched::Unknown => None,
+        })
     }
 
-    /// A connection wants a run, now and as it goes on: its whole document. None for a run of a room that it does not follow.
+    /// A run that is not followed here.
+    async fn find_run(&self, connection: &Connection, run: RunId) -> Result<Watched, StoreError> {
+        let updates = self.store.run_updates(&[Known { run, epoch: 0, version: 0 }]).await?;
+        let Some(update) = updates.first().filter(|update| connection.follows(update.room.into())) else {
+            return Ok(Watched::Unknown);
+        };
+        if !update.status.is_final() {
+            // Given with the load, in order with what follows.
+            self.hub.boxes().track(run, update.room);
+            return Ok(Watched::Follows);
+        }
+        Ok(livebox::snapshot(update).map_or(Watched::Unknown, Watched::Over))
+    }
+
+    /// A connection wants a run, now and as it goes on.
     ///
     /// # Errors
     ///
     /// When the store does not answer.
-    pub async fn watch(
-        &self,
-        connection: &Connection,
-        run: RunId,
-    ) -> Result<Option<Arc<Encoded>>, StoreError> {
+    pub async fn watch(&self, connection: &Connection, run: RunId) -> Result<Watched, StoreError> {
         match self.hub.boxes().room_of(run) {
-            Some(room) if !connection.follows(room.into()) => Ok(None),
-            _ => self.whole_run(connection, run).await,
+            Some(room) if !connection.follows(room.into()) => Ok(Watched::Unknown),
+            Some(_) if self.hub.boxes().watch(run, connection) => Ok(Watched::Follows),
+            _ => self.find_run(connection, run).await,
         }
     }
 

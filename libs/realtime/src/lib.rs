@@ -21,7 +21,7 @@ pub mod relay;
 pub mod session;
 pub mod settings;
 
-pub use catchup::{CatchUp, Fed, Feed, Progress};
+pub use catchup::{CatchUp, Fed, Feed, Progress, Watched};
 pub use connection::{Connection, ConnectionMeta, Focus, Hold};
 pub use encoded::{Body, Encoded, Path, Wire};
 pub use guard::Guard;

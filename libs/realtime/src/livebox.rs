@@ -214,15 +214,23 @@ impl LiveBoxes {
         true
     }
 
-    /// The whole document of a run for one connection that wants it. None when it is not loaded here.
-    pub(crate) fn watch(&self, run: RunId, connection: &Connection) -> Option<Arc<Encoded>> {
+    /// Gives a connection that wants it the whole document of a run: at once, or when it is loaded. False when the run is not
+    /// followed here. It is queued under the lock, so that it stands in order with what is pushed.
+    pub(crate) fn watch(&self, run: RunId, connection: &Connection) -> bool {
         let mut boxes = self.boxes.lock();
-        let live = boxes.get_mut(&run)?;
+        let Some(live) = boxes.get_mut(&run) else { return false };
         live.unwatched.remove(&connection.meta.id);
-        live.give(connection)
+        if let Some(whole) = live.give(connection)
+            && !connection.outbox.push_ephemeral(&whole)
+        {
+            live.given.remove(&connection.meta.id);
+            connection.run_is_stale(run);
+        }
+        true
     }
 
-    /// The same for one that may have been given it already: none then.
+    /// The whole document of a run for a connection that has nothing of it, to be written before all that is queued for it. None when it was
+    /// given something, or will be once the run is loaded.
     pub(crate) fn first_look(&self, run: RunId, connection: &Connection) -> Option<Arc<Encoded>> {
         let mut boxes = self.boxes.lock();
         let live = boxes.get_mut(&run)?;

@@ -7,7 +7,7 @@ use operations::Error;
 use operations::commands::Autocomplete;
 use protocol::frame::{self, Choices, RawJson};
 use protocol::{ClientFrame, CloseCode, ServerFrame};
-use realtime::{Connection, Encoded, Focus};
+use realtime::{Connection, Encoded, Focus, Watched};
 
 use crate::connection::End;
 use crate::connection::answer::{self, About};
@@ -26,7 +26,7 @@ pub(super) async fn handle(
         }
         ClientFrame::Ping => return Ok(Some(ServerFrame::Pong)),
         ClientFrame::Send(send) => return Ok(Some(answer::send(operations, connection, send).await)),
-        ClientFrame::Watch(watch) => return Ok(Some(self::watch(gateway, connection, watch).await)),
+        ClientFrame::Watch(watch) => return Ok(self::watch(gateway, connection, watch).await),
         ClientFrame::Autocomplete(asked) => return Ok(autocomplete(gateway, connection, user, asked)),
         ClientFrame::Unwatch(unwatch) => {
             gateway.parts.catchup.unwatch(connection, RunId(unwatch.run_id));
@@ -58,15 +58,17 @@ pub(super) async fn handle(
     Ok(outcome.err().map(|error| about.refusal(&error)))
 }
 
-async fn watch(gateway: &Gateway, connection: &Connection, watch: frame::Watch) -> ServerFrame {
+/// The document comes in order with what follows on it; only that of a run that is over is the answer.
+async fn watch(gateway: &Gateway, connection: &Connection, watch: frame::Watch) -> Option<ServerFrame> {
     let run = RunId(watch.run_id);
     match gateway.parts.catchup.watch(connection, run).await {
-        Ok(Some(whole)) => match whole.body() {
-            realtime::Body::Frame(frame) => frame.clone(),
-            realtime::Body::Event(..) | realtime::Body::Pong(_) => answer::no_run(run),
+        Ok(Watched::Follows) => None,
+        Ok(Watched::Over(whole)) => match whole.body() {
+            realtime::Body::Frame(frame) => Some(frame.clone()),
+            realtime::Body::Event(..) | realtime::Body::Pong(_) => None,
         },
-        Ok(None) => answer::no_run(run),
-        Err(error) => About::run(run.0).refusal(&error.into()),
+        Ok(Watched::Unknown) => Some(answer::no_run(run)),
+        Err(error) => Some(About::run(run.0).refusal(&error.into())),
     }
 }
 

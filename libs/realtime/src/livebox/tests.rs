@@ -143,7 +143,7 @@ impl Watcher {
             if matches!(next, Next::CatchUp) {
                 for stale in self.connection.take_stale_runs() {
                     assert_eq!(stale, run);
-                    batch.extend(boxes.watch(run, &self.connection));
+                    batch.extend(boxes.first_look(run, &self.connection));
                 }
             }
             for encoded in batch.drain(..) {
@@ -187,6 +187,8 @@ enum Step {
     Wait,
     Drain(usize),
     Join,
+    Watch(usize),
+    Unwatch(usize),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -200,6 +202,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Wait),
         5 => (0_usize..5).prop_map(Step::Drain),
         1 => Just(Step::Join),
+        2 => (0_usize..5).prop_map(Step::Watch),
+        1 => (0_usize..5).prop_map(Step::Unwatch),
     ];
     proptest::collection::vec(step, 1..150)
 }
@@ -250,12 +254,20 @@ proptest! {
                     }
                     watchers.push(watcher);
                 }
+                Step::Watch(who) => if let Some(watcher) = watchers.get(who) {
+                    boxes.watch(run, &watcher.connection);
+                },
+                Step::Unwatch(who) => if let Some(watcher) = watchers.get(who) {
+                    boxes.unwatch(run, &watcher.connection);
+                },
             }
         }
         // The holder's node writes a snapshot, and everything settles.
         stored.write(true);
         load(&stored, &watchers);
         for watcher in &mut watchers {
+            watcher.drain(run, &boxes, &stored);
+            boxes.watch(run, &watcher.connection);
             watcher.drain(run, &boxes, &stored);
             watcher.drain(run, &boxes, &stored);
             let (epoch, version, document) = watcher.shown.as_ref().expect("it shows something");
