@@ -87,7 +87,7 @@ pub enum ConsumerOutcome {
     },
     /// The session to be resumed holds no place any more: identify again.
     NotResumable,
-    /// There is no such agent, or it is revoked.
+    /// There is no such agent, or it is revoked or of somebody disabled.
     UnknownAgent,
 }
 
@@ -141,7 +141,7 @@ pub trait Consumers {
     /// Takes a consumer's place.
     async fn take_consumer(&self, attempt: &TakeConsumer) -> Result<ConsumerOutcome, StoreError>;
 
-    /// What an agent's connection begins with. None when there is no such agent, or it is revoked.
+    /// What an agent's connection begins with. None when there is no such agent, or it is revoked or of somebody disabled.
     async fn agent_snapshot(&self, agent: AgentId) -> Result<Option<AgentSnapshot>, StoreError>;
 
     /// Whether a session holds its place now: the guard of deliveries.

@@ -84,7 +84,7 @@ macro_rules! contract_tests {
                 a_repeated_taking_does_not_fence_itself
                 a_place_is_resumed_by_its_session
                 of_many_takings_the_highest_epoch_stands
-                nobody_takes_for_a_revoked_agent
+                nobody_takes_for_an_agent_that_may_not_sign_in
                 cursors_move_forward_only
                 a_heartbeat_tells_what_was_lost
                 agents_are_seen_as_they_are

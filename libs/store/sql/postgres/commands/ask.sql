@@ -13,8 +13,9 @@ WITH here AS MATERIALIZED (
             SELECT
             FROM members
             JOIN agents ON agents.id = members.member_id
+            JOIN users ON users.id = agents.owner_id
             WHERE members.room_id = $3 AND members.member_id = $2 AND members.member_kind = 'agent'
-                AND agents.revoked_at IS NULL
+                AND agents.revoked_at IS NULL AND users.disabled_at IS NULL
         ) AS agent
 ),
 noted AS (

@@ -1,3 +1,6 @@
--- Gives a row when there is such an agent and it is not revoked.
+-- Gives a row when there is such an agent, neither revoked nor of somebody disabled.
 -- $1 agent
-SELECT true AS here FROM agents WHERE id = $1 AND revoked_at IS NULL
+SELECT true AS here
+FROM agents
+JOIN users ON users.id = agents.owner_id
+WHERE agents.id = $1 AND agents.revoked_at IS NULL AND users.disabled_at IS NULL

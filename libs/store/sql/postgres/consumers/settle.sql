@@ -5,10 +5,11 @@ WITH seen AS MATERIALIZED (
     SELECT
         agents.id,
         CASE
-            WHEN agents.revoked_at IS NOT NULL OR NOT EXISTS (
+            WHEN agents.revoked_at IS NOT NULL OR users.disabled_at IS NOT NULL OR NOT EXISTS (
                 SELECT
                 FROM agent_consumer_cursors AS consumer
-                WHERE consumer.agent_id = agents.id AND consumer.live_until > now()
+                -- Not now(): that is before the lock was had.
+                WHERE consumer.agent_id = agents.id AND consumer.live_until > clock_timestamp()
             ) THEN 'offline'
             WHEN (
                 SELECT count(*)
@@ -19,6 +20,7 @@ WITH seen AS MATERIALIZED (
             ELSE 'online'
         END AS status
     FROM agents
+    JOIN users ON users.id = agents.owner_id
     WHERE agents.id = ANY ($1::uuid[])
 )
 INSERT INTO agent_presence AS noted (agent_id, status, version)

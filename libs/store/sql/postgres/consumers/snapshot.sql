@@ -1,5 +1,6 @@
 -- Everything an agent's connection begins with, of one snapshot: a row for each of its rooms, by id, with the agent, the epoch
--- and its stream on each. One row without room when it has none; no row when there is no such agent, or it is revoked.
+-- and its stream on each. One row without room when it has none; no row when there is no such agent, or it is revoked or of
+-- somebody disabled.
 -- $1 agent
 SELECT
     log_state.log_epoch,
@@ -9,6 +10,7 @@ SELECT
     followed.room_id, followed.kind AS room_kind, followed.name, followed.head, followed.floor,
     followed.last_read, followed.muted
 FROM agents
+JOIN users ON users.id = agents.owner_id
 JOIN streams AS inbox ON inbox.id = agents.id
 CROSS JOIN log_state
 LEFT JOIN LATERAL (
@@ -20,5 +22,5 @@ LEFT JOIN LATERAL (
     JOIN streams ON streams.id = members.room_id
     WHERE members.member_id = agents.id AND members.member_kind = 'agent'
 ) AS followed ON true
-WHERE agents.id = $1 AND agents.revoked_at IS NULL
+WHERE agents.id = $1 AND agents.revoked_at IS NULL AND users.disabled_at IS NULL
 ORDER BY followed.room_id

@@ -3,9 +3,9 @@
 -- $1 run, $2 actor, $3 what they are
 SELECT
     member.role IS NOT NULL OR own.allowed AS sees,
-    own.allowed OR coalesce(
-        member.role = 'owner' OR (runs.requester_kind = $3 AND runs.requester_id = $2),
-        false
+    own.allowed OR (
+        member.role IS NOT NULL
+        AND (member.role = 'owner' OR (runs.requester_kind = $3 AND runs.requester_id = $2))
     ) AS may
 FROM runs
 JOIN agents ON agents.id = runs.agent_id

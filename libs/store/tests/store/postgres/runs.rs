@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use domain::RunStatus;
+use store::consumers::AgentStatus;
 use store::postgres::{DatabaseSettings, migrate};
 use store::runs::{PatchOutcome, RescueRules};
+use store::tools::NewToolCall;
 use store::{Refusal, StoreError};
 use testkit::postgres::{OwnServer, TestDatabase};
 
@@ -277,4 +279,80 @@ async fn chains_are_forgotten_after_a_minute() {
     assert_eq!(next().await, 2);
     database.query("UPDATE runs SET finished_at = finished_at - interval '61 s'").await;
     assert_eq!(next().await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_settling_that_waited_for_another_looks_anew() {
+    let (world, database) = world().await;
+    let scene = Scene::new(world, 1).await;
+    let slot = scene.hold().await;
+    let settle =
+        |scene: Scene| async move { scene.store.settle_presence(&[scene.agent]).await.expect("an answer") };
+    assert_eq!(settle(scene.clone()).await[0].status, AgentStatus::Online);
+    let (blocker, observer) = (beside(&database).await, beside(&database).await);
+    blocker.batch_execute("BEGIN; SELECT 1 FROM agents FOR NO KEY UPDATE").await.expect("locked");
+    let waiting = tokio::spawn(settle(scene.clone()));
+    until(&observer, SOMEBODY_WAITS).await;
+    scene.store.release_consumer(slot.session, HOUR).await.expect("released");
+    blocker.batch_execute("COMMIT").await.expect("released");
+    let told = waiting.await.expect("no panic");
+    assert_eq!((told[0].status, told[0].version), (AgentStatus::Offline, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_was_answered_meanwhile_does_not_expire() {
+    let (world, database) = world().await;
+    let scene = Scene::new(world, 1).await;
+    let held = scene.working().await;
+    let call = NewToolCall {
+        id: domain::ToolCallId::new(),
+        run: held.run,
+        agent: scene.agent,
+        session: None,
+        epoch: None,
+        user: scene.alex,
+        tool: "locate".into(),
+        args: "{}".into(),
+        timeout: Duration::ZERO,
+        nonce: None,
+    };
+    scene.store.call_tool(&call).await.expect("a call");
+    let (blocker, observer) = (beside(&database).await, beside(&database).await);
+    let answered = format!(
+        "BEGIN; SELECT 1 FROM streams WHERE id = '{}' FOR UPDATE;
+         UPDATE tool_calls SET status = 'answered', result = '1'",
+        scene.agent
+    );
+    blocker.batch_execute(&answered).await.expect("locked");
+    let expire = {
+        let scene = scene.clone();
+        tokio::spawn(async move { scene.store.expire_tools(10).await.expect("an answer") })
+    };
+    until(&observer, SOMEBODY_WAITS).await;
+    blocker.batch_execute("COMMIT").await.expect("released");
+    assert_eq!(expire.await.expect("no panic"), (vec![], vec![]));
+    assert_eq!(database.query("SELECT 1 FROM tool_calls WHERE status = 'answered'").await.len(), 1);
+}
+
+/// There are none; if there were one, nobody would be led over it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_led_over_a_hole() {
+    let (world, database) = world().await;
+    let scene = Scene::new(world, 1).await;
+    let held = scene.working().await;
+    for base in 1..5 {
+        scene.flush(held, base, "[]").await;
+    }
+    database.query("DELETE FROM run_patches WHERE version = 3").await;
+    let patches =
+        |doc: &store::runs::StoredDoc| doc.patches.iter().map(|patch| patch.version).collect::<Vec<_>>();
+    assert_eq!(patches(&scene.see(held.run).await.doc), [2]);
+    for (known, whole, after) in
+        [(0, true, vec![2]), (1, true, vec![2]), (2, false, vec![]), (4, false, vec![5])]
+    {
+        let change = scene.update(held.run, u64::from(known > 0), known).await.change;
+        let (snapshot, patches) = news(&change);
+        let versions: Vec<u64> = patches.iter().map(|(version, _)| *version).collect();
+        assert_eq!((snapshot.is_some(), versions), (whole, after), "from {known}");
+    }
 }

@@ -150,16 +150,27 @@ pub(crate) async fn of_many_takings_the_highest_epoch_stands(world: World) {
     );
 }
 
-pub(crate) async fn nobody_takes_for_a_revoked_agent(world: World) {
-    let alex = world.person().await;
-    let agent = world.worker(alex, 1).await;
-    let slot = world.consumer(agent, "main").await;
-    world.store.revoke_agent(alex, agent).await.expect("revoked");
-    for attempt in [identify(agent, "main"), resume(agent, slot.session), identify(AgentId::new(), "main")] {
-        let outcome = world.store.take_consumer(&attempt).await.expect("an answer");
-        assert!(matches!(outcome, ConsumerOutcome::UnknownAgent), "{outcome:?}");
+pub(crate) async fn nobody_takes_for_an_agent_that_may_not_sign_in(world: World) {
+    let [alex, sam] = world.people().await;
+    let (revoked, disabled) = (world.worker(alex, 1).await, world.worker(sam, 1).await);
+    for agent in [revoked, disabled] {
+        let slot = world.consumer(agent, "main").await;
+        world.settled(agent).await;
+        if agent == revoked {
+            world.store.revoke_agent(alex, agent).await.expect("revoked");
+        } else {
+            world.disable(sam).await;
+        }
+        for attempt in [identify(agent, "main"), resume(agent, slot.session)] {
+            let outcome = world.store.take_consumer(&attempt).await.expect("an answer");
+            assert!(matches!(outcome, ConsumerOutcome::UnknownAgent), "{outcome:?}");
+        }
+        assert_eq!(world.store.agent_snapshot(agent).await.expect("an answer"), None);
+        assert_eq!(world.settled(agent).await, [(AgentStatus::Offline, 2)]);
     }
-    assert_eq!(world.store.agent_snapshot(agent).await.expect("an answer"), None);
+    let nobody = identify(AgentId::new(), "main");
+    let outcome = world.store.take_consumer(&nobody).await.expect("an answer");
+    assert!(matches!(outcome, ConsumerOutcome::UnknownAgent), "{outcome:?}");
 }
 
 pub(crate) async fn cursors_move_forward_only(world: World) {

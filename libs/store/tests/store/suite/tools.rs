@@ -71,7 +71,7 @@ pub(crate) async fn a_call_is_made_and_answered(world: World) {
     );
     let body = json!({
         "call_id": call.id, "run_id": held.run, "room_id": scene.room, "agent_id": scene.agent,
-        "tool": "locate", "args": { "precise": true }, "deadline": call.deadline,
+        "tool": "locate", "args": { "precise": true }, "deadline": format!("{:.6}", call.deadline),
     });
     assert_eq!(data(&events[0]), body);
     assert_eq!(scene.store.tool_call(call.id).await.expect("an answer"), Some(call.clone()));

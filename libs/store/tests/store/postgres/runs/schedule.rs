@@ -76,6 +76,11 @@ const NEVER: &[(&str, &str)] = &[
              OR count(*) <> max(run_patches.version) - min(run_patches.version) + 1",
     ),
     (
+        "patches of a former execution",
+        "SELECT run_id FROM run_patches JOIN runs ON runs.id = run_id
+         WHERE runs.status IN ('running', 'waiting') AND runs.epoch <> run_patches.epoch",
+    ),
+    (
         "a document that does not lead to its version",
         "SELECT id FROM run_documents
          WHERE status IN ('running', 'waiting') AND doc_version + cardinality(versions) <> version",
