@@ -58,7 +58,10 @@ pub(crate) async fn run(gateway: Arc<Gateway>, socket: Socket, encoding: Encodin
     let id = ConnectionId::new();
     let place = Arc::clone(&gateway.places).try_acquire_owned();
     let end = match &place {
-        Ok(_) => live(&gateway, id, encoding, credentials, &mut reader, &mut writer).await,
+        Ok(_) => {
+            let mut counted = Counted::new(&gateway, "device");
+            live(&gateway, id, encoding, credentials, (&mut reader, &mut writer), &mut counted).await
+        }
         Err(_) => End::Close(CloseCode::ConnectionLimit),
     };
     let code = match &end {
@@ -89,8 +92,8 @@ async fn live(
     id: ConnectionId,
     encoding: Encoding,
     credentials: Credentials,
-    reader: &mut Reader,
-    writer: &mut Writer,
+    (reader, writer): (&mut Reader, &mut Writer),
+    counted: &mut Counted,
 ) -> End {
     // On the heap and gone afterwards: an idle connection must not carry what only its beginning needs.
     let starting = Box::pin(start::start(gateway, id, encoding, credentials, reader, writer));
@@ -99,7 +102,9 @@ async fn live(
         Err(end) => return end,
     };
     let connection = Arc::clone(&opened.connection);
-    let _counted = Counted::new(gateway, &connection);
+    if connection.hold.consumer().is_some() {
+        *counted = Counted::new(gateway, "consumer");
+    }
     let held = Held { gateway, connection: &connection };
     let feed = Feed::new(opened, Arc::clone(&gateway.parts.catchup));
     let end = tokio::select! {
@@ -127,15 +132,11 @@ async fn say_drain(gateway: &Gateway, encoding: Encoding, writer: &mut Writer) {
     let _told = tokio::time::timeout(gateway.settings.close_timeout, writer.write(&frame)).await;
 }
 
-/// A connection that is counted as long as it is live.
+/// A connection that is counted as long as it has a place: as one of a device until it is known to be a consumer's.
 struct Counted(IntGauge);
 
 impl Counted {
-    fn new(gateway: &Gateway, connection: &realtime::Connection) -> Self {
-        let kind = match connection.hold {
-            Hold::Consumer(_) => "consumer",
-            Hold::Device(_) | Hold::Nothing => "device",
-        };
+    fn new(gateway: &Gateway, kind: &str) -> Self {
         let open = gateway.parts.metrics.connections.with_label_values(&["gateway", kind]);
         open.inc();
         Self(open)
