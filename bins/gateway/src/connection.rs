@@ -112,9 +112,6 @@ async fn live(
         end = writer::write(gateway, &connection, encoding, feed, writer) => end,
     };
     drop(held);
-    if let Hold::Consumer(slot) = connection.hold {
-        Box::pin(gateway.parts.operations.consumer_left(slot.agent, slot.session)).await;
-    }
     if let End::Close(CloseCode::NodeDrains) = end
         && !writer.is_torn()
     {
@@ -158,6 +155,13 @@ struct Held<'a> {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.gateway.parts.sessions.close(self.connection);
+        if let Hold::Consumer(slot) = self.connection.hold {
+            // Beside the close of the socket, which must not wait for the database.
+            let operations = self.gateway.parts.operations.clone();
+            self.gateway.parts.tasks.transient("consumer that left", async move {
+                operations.consumer_left(slot.agent, slot.session).await;
+            });
+        }
     }
 }
 

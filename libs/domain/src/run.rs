@@ -205,6 +205,13 @@ impl Standing {
     pub const OFFERED: Self =
         Self { status: RunStatus::Queued, reason: Some(Reason::Offered), cancel_requested: false };
 
+    /// Whether it came to the end that this finish leads to: what a holder is answered that asks again. One that was
+    /// to stop is cancelled, whatever its holder says.
+    #[must_use]
+    pub fn is_ended_by(self, status: FinishStatus) -> bool {
+        self.status == status.into() || (self.cancel_requested && self.status == RunStatus::Cancelled)
+    }
+
     /// Where a change leads; none if it may not happen to a run that stands like this.
     #[must_use]
     pub fn after(self, change: Change) -> Option<Self> {

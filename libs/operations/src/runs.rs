@@ -6,7 +6,7 @@ mod writer;
 use std::sync::Arc;
 
 use domain::document::parse_ops;
-use domain::run::{FinishStatus, RunStatus};
+use domain::run::{FinishStatus, Standing};
 use domain::{AgentId, Invalid, Principal, RoomId, RunId, SlotSessionId, text};
 use protocol::frame::RawJson;
 use realtime::livebox;
@@ -227,10 +227,9 @@ impl Operations {
     async fn ended_so(&self, agent: AgentId, end: &EndRun) -> Result<Option<BuiltRun>, Error> {
         let run = self.store.run(agent.into(), end.run).await?;
         let same = |run: &Run| {
-            // One that was to stop is cancelled, whatever its holder says.
-            let so = run.status == end.status.into()
-                || (run.cancel_requested && run.status == RunStatus::Cancelled);
-            run.epoch == end.epoch && run.agent == agent && so
+            let Run { status, reason, cancel_requested, .. } = *run;
+            let stands = Standing { status, reason, cancel_requested };
+            run.epoch == end.epoch && run.agent == agent && stands.is_ended_by(end.status)
         };
         run.filter(same).map(BuiltRun::try_from).transpose()
     }
@@ -263,17 +262,17 @@ impl Operations {
             max_runtime: self.runs.max_runtime,
             cancel_grace: self.runs.cancel_grace,
         };
-        let Rescued { events, runs, mut agents } = self.store.rescue_runs(&rules, AT_ONCE).await?;
-        let (calls, resolved) = self.store.expire_tools(AT_ONCE).await?;
-        let full = runs.len().max(calls.len()) >= AT_ONCE as usize;
+        // Each is told before the next is tried: what was written must not wait for what fails.
+        let Rescued { events, runs, agents } = self.store.rescue_runs(&rules, AT_ONCE).await?;
         self.announce(events);
-        for (run, version) in runs {
-            self.announcer.run_updated(run, version);
+        for (run, version) in &runs {
+            self.announcer.run_updated(*run, *version);
         }
-        self.tools_resolved(&calls, resolved);
-        agents.extend(self.store.vanished_agents(AT_ONCE).await?);
         self.settle_presence(&agents).await;
-        Ok(full)
+        let (calls, resolved) = self.store.expire_tools(AT_ONCE).await?;
+        self.tools_resolved(&calls, resolved);
+        self.settle_presence(&self.store.vanished_agents(AT_ONCE).await?).await;
+        Ok(runs.len().max(calls.len()) >= AT_ONCE as usize)
     }
 }
 

@@ -100,9 +100,14 @@ impl CatchUp {
             let found = self.around(connection, user).await;
             frames = found.inspect_err(|_| connection.look_around())?;
         }
-        for run in connection.take_stale_runs() {
-            let whole = self.stale_run(connection, run).await;
-            frames.extend(whole.inspect_err(|_| connection.run_is_stale(run))?);
+        let mut stale = connection.take_stale_runs();
+        while let Some(run) = stale.first() {
+            match self.stale_run(connection, run).await {
+                Ok(whole) => frames.extend(whole),
+                // What was found counts as given, so it is given; the rest stays stale.
+                Err(error) => return if frames.is_empty() { Err(error) } else { Ok(frames) },
+            }
+            stale.settle();
         }
         Ok(frames)
     }
@@ -116,8 +121,7 @@ impl CatchUp {
         )?;
         let mut frames = Vec::new();
         for seen in agents {
-            // Whatever is newer is told to everybody.
-            self.hub.agents().is_news(&seen);
+            self.hub.agents().see(seen.agent);
             frames.push(presence::frame(&seen));
         }
         for run in runs.into_iter().filter(|run| connection.follows(run.room.into())) {

@@ -1,5 +1,6 @@
 //! One live connection, as the hub sees it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::{AuthSessionId, ConnectionId, Principal, RoomId, RunId, SlotSessionId, StreamRef, UserId};
@@ -178,8 +179,9 @@ impl Connection {
     }
 
     /// The runs that are to be sent whole.
-    pub(crate) fn take_stale_runs(&self) -> Vec<RunId> {
-        std::mem::take(&mut *self.stale_runs.lock())
+    pub(crate) fn take_stale_runs(&self) -> StaleRuns<'_> {
+        let runs = std::mem::take(&mut *self.stale_runs.lock()).into();
+        StaleRuns { connection: self, runs }
     }
 
     /// What the person looks at.
@@ -191,5 +193,61 @@ impl Connection {
     /// Notes what the person looks at.
     pub fn set_focus(&self, focus: Focus) {
         *self.focus.lock() = focus;
+    }
+}
+
+/// Runs that were taken to be sent whole. Those that were not settled when it is dropped are stale again.
+pub(crate) struct StaleRuns<'a> {
+    connection: &'a Connection,
+    runs: VecDeque<RunId>,
+}
+
+impl StaleRuns<'_> {
+    /// The next one.
+    pub(crate) fn first(&self) -> Option<RunId> {
+        self.runs.front().copied()
+    }
+
+    /// The next one is seen to.
+    pub(crate) fn settle(&mut self) {
+        self.runs.pop_front();
+    }
+}
+
+impl Drop for StaleRuns<'_> {
+    fn drop(&mut self) {
+        for run in self.runs.drain(..) {
+            self.connection.run_is_stale(run);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_were_not_seen_to_stay_stale() {
+        let meta = ConnectionMeta {
+            id: ConnectionId::new(),
+            principal: UserId::new().into(),
+            session: AuthSessionId::new(),
+        };
+        let behind = IntGauge::new("behind", "Connections that are behind").unwrap();
+        let connection = Connection::new(meta, Hold::Nothing, Limits { frames: 4, bytes: 1000 }, behind);
+        let runs = [RunId::new(), RunId::new()];
+        for run in runs {
+            connection.run_is_stale(run);
+        }
+        let mut stale = connection.take_stale_runs();
+        assert_eq!(stale.first(), Some(runs[0]));
+        stale.settle();
+        // The log can't be read, or the writer is gone.
+        drop(stale);
+        let mut stale = connection.take_stale_runs();
+        assert_eq!(stale.first(), Some(runs[1]));
+        stale.settle();
+        drop(stale);
+        assert_eq!(connection.take_stale_runs().first(), None);
     }
 }

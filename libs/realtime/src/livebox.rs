@@ -230,11 +230,12 @@ impl LiveBoxes {
     }
 
     /// The whole document of a run for a connection that has nothing of it, to be written before all that is queued for it. None when it was
-    /// given something, or will be once the run is loaded.
+    /// given something, or will be once the run is loaded, or wants nothing of it.
     pub(crate) fn first_look(&self, run: RunId, connection: &Connection) -> Option<Arc<Encoded>> {
         let mut boxes = self.boxes.lock();
         let live = boxes.get_mut(&run)?;
-        if live.given.contains_key(&connection.meta.id) { None } else { live.give(connection) }
+        let id = &connection.meta.id;
+        if live.given.contains_key(id) || live.unwatched.contains(id) { None } else { live.give(connection) }
     }
 }
 

@@ -55,6 +55,12 @@ impl AgentsSeen {
         self.wake.notify_one();
     }
 
+    /// Somebody here sees this agent: the sweep looks it up from now on. Others may still have to be told what one
+    /// connection was given.
+    pub(crate) fn see(&self, agent: AgentId) {
+        self.told.lock().entry(agent).or_insert(0);
+    }
+
     /// Notes that this was told here. False when it, or something newer, was told before.
     pub(crate) fn is_news(&self, presence: &AgentPresence) -> bool {
         let mut told = self.told.lock();
@@ -76,4 +82,23 @@ pub(crate) fn frame(presence: &AgentPresence) -> Arc<Encoded> {
         },
         version: presence.version,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_connection_was_given_is_told_to_the_others_once() {
+        let seen = AgentsSeen::default();
+        let presence = AgentPresence { agent: AgentId::new(), status: AgentStatus::Online, version: 7 };
+        // A connection that begins reads it before the relay does.
+        seen.see(presence.agent);
+        assert!(seen.is_news(&presence), "the others were told nothing");
+        seen.see(presence.agent);
+        assert!(!seen.is_news(&presence));
+        assert!(!seen.is_news(&AgentPresence { version: 6, ..presence }), "old news");
+        seen.touch_all();
+        assert_eq!(seen.take_dirty(10), [presence.agent]);
+    }
 }

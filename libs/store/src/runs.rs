@@ -189,7 +189,7 @@ pub struct Known {
     pub run: RunId,
     /// Its execution, as known.
     pub epoch: u64,
-    /// Its version, as known.
+    /// Its version, as known; 0 for nothing, also before its first start.
     pub version: u64,
 }
 

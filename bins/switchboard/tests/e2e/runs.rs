@@ -1,5 +1,7 @@
 //! Runs from the question to the end, over several nodes.
 
+use protocol::ClientFrame;
+use protocol::frame::Watch;
 use serde_json::json;
 
 use crate::robot::{Watched, append, run_of, text_item};
@@ -25,6 +27,13 @@ async fn cluster_a_mention_makes_a_run_that_everybody_watches() {
     assert_eq!(data(&requested)["room_id"], json!(room));
     for wire in [&mut here, &mut there] {
         assert_eq!(run_of(&wire.event_of("run.created").await), run);
+        // Shown before anybody has begun, and again to who asks.
+        let mut waiting = Watched::default();
+        waiting.take(&wire.run_frame(run).await);
+        assert_eq!((waiting.status.as_str(), waiting.text()), ("queued", ""));
+        wire.say(&ClientFrame::Watch(Watch { run_id: run.0 })).await;
+        waiting.take(&wire.run_frame(run).await);
+        assert_eq!(waiting.status, "queued");
     }
     let epoch = consumer.start(run).await;
     consumer.patch(run, epoch, &json!([text_item("a"), append("Soup")])).await;
@@ -119,6 +128,20 @@ async fn cluster_a_fresh_identify_hands_runs_back_and_they_start_anew() {
         watched.take(&watcher.run_frame(run).await);
     }
     assert_eq!((watched.text(), watched.epoch), ("anew", next));
+}
+
+/// The close does not wait for what is to be noted of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_consumer_is_sent_away_while_the_database_is_silent() {
+    let world =
+        World::with(|options| options.database_through_proxies().setting("database.statement_timeout", "5m"))
+            .await;
+    let (alex, _sam) = world.alex_and_sam().await;
+    let robot = alex.robot("helper").await;
+    let mut consumer = robot.consumer(&world, 1, "main").await;
+    world.cluster.database_of("gateway-1").stall();
+    world.cluster.terminate("gateway-1");
+    assert_eq!(consumer.closed().await, 1012);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

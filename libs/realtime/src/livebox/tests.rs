@@ -141,8 +141,10 @@ impl Watcher {
         let mut batch = Vec::new();
         while let Some(next) = self.connection.outbox.take(&mut batch, 10) {
             if matches!(next, Next::CatchUp) {
-                for stale in self.connection.take_stale_runs() {
-                    assert_eq!(stale, run);
+                let mut stale = self.connection.take_stale_runs();
+                while let Some(first) = stale.first() {
+                    assert_eq!(first, run);
+                    stale.settle();
                     batch.extend(boxes.first_look(run, &self.connection));
                 }
             }

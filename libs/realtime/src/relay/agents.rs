@@ -44,8 +44,12 @@ impl Relay {
 
     async fn load_runs(&self, dirty: &[(Known, RoomId)]) -> Result<(), StoreError> {
         let known: Vec<Known> = dirty.iter().map(|(known, _)| *known).collect();
-        for update in self.store.run_updates(&known).await? {
-            self.hub.run_loaded(&update);
+        let updates = self.store.run_updates(&known).await?;
+        for update in &updates {
+            self.hub.run_loaded(update);
+        }
+        for gone in known.iter().filter(|known| updates.iter().all(|update| update.run != known.run)) {
+            self.hub.boxes().forget(gone.run);
         }
         Ok(())
     }

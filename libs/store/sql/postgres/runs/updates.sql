@@ -1,5 +1,5 @@
--- What is not known of runs: for one of which an execution is known, and all patches after the known version are there, these patches; for
--- others the snapshot, and the patches that follow on it without a hole.
+-- What is not known of runs: for one of which a version is known, and all patches after it are there, these patches; for others (version
+-- 0: nothing is known) the snapshot, and the patches that follow on it without a hole.
 -- The arrays pass through "arrays" so that the planner does not see how long they are, and keeps one plan.
 -- $1 runs, $2 epochs that are known, $3 versions that are known
 WITH arrays AS MATERIALIZED (
@@ -26,9 +26,9 @@ CROSS JOIN LATERAL (
 ) AS run
 CROSS JOIN LATERAL (
     SELECT
-        run.epoch = known.epoch AND run.version - known.version = count(*) AS follows,
+        known.version > 0 AND run.epoch = known.epoch AND run.version - known.version = count(*) AS follows,
         CASE
-            WHEN run.epoch = known.epoch AND run.version - known.version = count(*) THEN known.version
+            WHEN known.version > 0 AND run.epoch = known.epoch AND run.version - known.version = count(*) THEN known.version
             ELSE run.doc_version
         END AS version
     FROM run_patches

@@ -72,15 +72,9 @@ fn judge(
             return Ok((run, Found::Held(to)));
         }
         // Whoever resumed meanwhile asks under another session.
-        if ended_so(&run, status) && (holds || !own.is_empty()) {
+        if run.standing.is_ended_by(status) && (holds || !own.is_empty()) {
             return Ok((run, Found::Ended));
         }
     }
     Err(Refusal::Conflict("this execution of the run is over, or another consumer has it").into())
-}
-
-/// Whether a run came to the end that this finish would have led to.
-fn ended_so(run: &LockedRun, status: FinishStatus) -> bool {
-    let stands = run.standing.status;
-    stands == status.into() || (run.standing.cancel_requested && stands == RunStatus::Cancelled)
 }

@@ -133,7 +133,7 @@ fn change(known: &Known, epoch: u64, row: &Row) -> Result<DocChange, Fault> {
     let Some(doc) = row.value::<Option<&str>>("doc")? else { return Ok(DocChange::Patches(patches)) };
     let version = row.count("begins")?;
     let end = patches.last().map_or(version, |patch| patch.version);
-    if known.epoch == epoch && end <= known.version {
+    if known.version > 0 && known.epoch == epoch && end <= known.version {
         return Ok(DocChange::Patches(Vec::new()));
     }
     Ok(DocChange::Whole(StoredDoc { doc: Arc::from(doc), version, patches }))

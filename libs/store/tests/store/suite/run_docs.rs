@@ -139,6 +139,12 @@ pub(crate) async fn updates_are_of_many_runs(world: World) {
     ];
     assert_eq!(found, expected);
     assert_eq!(scene.store.run_updates(&[]).await.expect("an answer"), []);
+    // Who knows nothing of a run that was never started is given its document all the same.
+    let [queued] = scene.runs().await;
+    let nothing = Known { run: queued.id, epoch: 0, version: 0 };
+    let updates = scene.store.run_updates(&[nothing]).await.expect("an answer");
+    let found: Vec<_> = updates.iter().map(|update| (update.run, news(&update.change))).collect();
+    assert_eq!(found, [(queued.id, (Some((0, EMPTY.1)), vec![]))]);
     scene.store.release_consumer(slot.session, HOUR).await.expect("released");
     let waits = scene.run().await;
     assert_eq!(scene.update(waits.id, 0, 0).await.reason, Some(Reason::AgentOffline));
