@@ -1,8 +1,8 @@
 //! Who somebody is, and what proves it.
 //!
 //! Passwords (argon2id), signing keys and the access tokens made with them, refresh tokens, tickets and tokens of agents
-//! (random, stored as hashes), the rate limit of the sign-in routes, the address of a client behind
-//! proxies, and the sign-ins that have ended. [`Identity`] puts them together into what the faces
+//! (random, stored as hashes), signatures of webhooks, the rate limit of the sign-in routes, the address of a client
+//! behind proxies, and the sign-ins that have ended. [`Identity`] puts them together into what the faces
 //! call: register, login, refresh, logout, authenticate, issue and redeem a ticket.
 //!
 //! What never lives here: HTTP, frames, SQL, what somebody may do in a room (the store's guards
@@ -19,6 +19,7 @@ pub mod revocations;
 pub mod secret;
 pub mod service;
 pub mod settings;
+pub mod signature;
 pub mod tokens;
 
 pub use addresses::{ClientKey, TrustedProxies};
@@ -33,4 +34,5 @@ pub use service::{
     create_user,
 };
 pub use settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
+pub use signature::{SignatureError, SigningSecret};
 pub use tokens::{Access, Tokens};
