@@ -117,3 +117,15 @@ id!(
     /// The life of a log in which sequence numbers never go back. A restored database gets a new one.
     LogEpoch
 );
+id!(
+    /// A task: what is to be done, and when.
+    TaskId
+);
+id!(
+    /// One attempt at a task.
+    TaskRunId
+);
+id!(
+    /// A worker's hold on the runs it has claimed: fresh after each start and after each lost lease.
+    WorkerSessionId
+);

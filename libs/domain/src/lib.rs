@@ -20,6 +20,7 @@ pub mod room;
 pub mod run;
 pub mod schedule;
 pub mod stream;
+pub mod task;
 pub mod text;
 
 pub use agent::Agent;
@@ -29,7 +30,7 @@ pub use error::{ErrorCode, ErrorKind, Invalid};
 pub use event::{Event, EventKind, Sender};
 pub use id::{
     AgentId, AuthSessionId, ConnectionId, ConsumerId, DeviceId, EventId, LogEpoch, NodeId, RequestId, RoomId,
-    RunId, SlotSessionId, ToolCallId, UserId,
+    RunId, SlotSessionId, TaskId, TaskRunId, ToolCallId, UserId, WorkerSessionId,
 };
 pub use people::{Device, DeviceKind, Role, User};
 pub use principal::Principal;

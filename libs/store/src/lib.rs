@@ -24,6 +24,7 @@ pub mod retention;
 pub mod rooms;
 pub mod runs;
 pub mod sessions;
+pub mod tasks;
 pub mod tickets;
 pub mod tools;
 
@@ -41,6 +42,7 @@ pub use retention::Retention;
 pub use rooms::Rooms;
 pub use runs::Runs;
 pub use sessions::Sessions;
+pub use tasks::Tasks;
 pub use tickets::Tickets;
 pub use tools::Tools;
 
