@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::{AuthSessionId, DeviceId, Event, RequestId, RoomId, RunId, ToolCallId, UserId};
+use domain::{AuthSessionId, DeviceId, Event, RequestId, RoomId, RunId, TaskId, ToolCallId, UserId};
 use protocol::notify::Kind;
 use realtime::livebox::Flushed;
 use realtime::{Announce, Hub, pass_on};
 use store::consumers::AgentPresence;
 use store::sessions::EndedSession;
+use tokio::sync::Notify;
 
 /// Tells this node's hub and the other nodes. Nothing here blocks, and nothing here decides whether an
 /// event arrives: what is not told is found by the sweep.
@@ -15,13 +16,14 @@ use store::sessions::EndedSession;
 pub struct Announcer {
     hub: Arc<Hub>,
     others: Arc<dyn Announce>,
+    tasks: Arc<Notify>,
 }
 
 impl Announcer {
     /// Tells `hub`, and `others`.
     #[must_use]
     pub fn new(hub: Arc<Hub>, others: Arc<dyn Announce>) -> Self {
-        Self { hub, others }
+        Self { hub, others, tasks: Arc::default() }
     }
 
     /// The hub of this node.
@@ -92,9 +94,54 @@ impl Announcer {
         self.others.announce(Kind::AgentPresence, seen.agent.0.into(), Some(seen.version));
     }
 
+    /// A task may be due at another time than a worker thought: those that sleep look now, here and elsewhere.
+    pub fn task_due(&self, task: TaskId) {
+        self.tasks.notify_one();
+        self.others.announce(Kind::TaskDue, task.0.into(), None);
+    }
+
+    /// What a scheduler of this node waits on.
+    pub(crate) const fn task_wake(&self) -> &Arc<Notify> {
+        &self.tasks
+    }
+
     /// Somebody types in a room.
     pub fn typing(&self, room: RoomId, user: UserId) {
         self.hub.typing(room, user);
         self.others.announce(Kind::Typing, (room.0, user.0).into(), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use parking_lot::Mutex;
+    use protocol::notify::Id;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Told(Mutex<Vec<(Kind, Id)>>);
+
+    impl Announce for Told {
+        fn announce(&self, kind: Kind, id: Id, _version: Option<u64>) {
+            self.0.lock().push((kind, id));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_task_that_is_due_wakes_who_only_looked_yet_once() {
+        let metrics = realtime::RealtimeMetrics::register(&prometheus::Registry::new()).expect("metrics");
+        let told = Arc::new(Told::default());
+        let announcer = Announcer::new(Hub::new(1, 0, metrics), Arc::clone(&told) as _);
+        let task = TaskId::new();
+        let scheduler = Arc::clone(announcer.clone().task_wake());
+        assert!(scheduler.notified().now_or_never().is_none());
+        // It looks at the store here; nobody waits.
+        announcer.task_due(task);
+        announcer.task_due(task);
+        assert!(scheduler.notified().now_or_never().is_some(), "the wake was kept");
+        assert!(scheduler.notified().now_or_never().is_none(), "one look is enough for both");
+        assert_eq!(*told.0.lock(), [(Kind::TaskDue, task.0.into()), (Kind::TaskDue, task.0.into())]);
     }
 }

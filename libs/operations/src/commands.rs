@@ -113,6 +113,7 @@ impl Operations {
         let Some(id) = entry.id.one() else { return };
         match entry.kind {
             Kind::ToolResult | Kind::AutocompleteAnswered => self.waiters.wake(id),
+            Kind::TaskDue => self.announcer.task_wake().notify_one(),
             Kind::AutocompleteRequested => {
                 self.asked.heard.lock().insert(RequestId(id));
                 self.asked.wake.notify_one();
@@ -124,6 +125,7 @@ impl Operations {
     /// Notifications may have been missed.
     pub fn heard_again(&self) {
         self.waiters.wake_all();
+        self.announcer.task_wake().notify_one();
     }
 
     /// Puts questions of other nodes to consumers of this one, until the token is cancelled.

@@ -20,6 +20,7 @@ pub mod people;
 pub mod rooms;
 pub mod runs;
 pub mod settings;
+mod tasks;
 pub mod tools;
 pub mod typing;
 mod waiters;
