@@ -10,13 +10,14 @@ use crate::repo::{Repo, TextFile};
 use crate::steps::say;
 
 /// Every crate of the workspace with its layer. A new crate is placed here first.
-const LAYERS: [(&str, u8); 20] = [
+const LAYERS: [(&str, u8); 21] = [
     ("domain", 0),
     ("protocol", 0),
     ("localpg", 0),
     ("store", 1),
     ("auth", 1),
     ("cluster", 1),
+    ("outbound", 1),
     ("process", 1),
     ("realtime", 2),
     ("operations", 2),

@@ -54,6 +54,8 @@ pub struct Settings {
     pub secrets: auth::SecretSettings,
     /// REST and SSE.
     pub http: HttpSettings,
+    /// Requests to addresses that users name.
+    pub outbound: outbound::OutboundSettings,
     /// WebSockets.
     pub gateway: GatewaySettings,
     /// What is no longer kept.

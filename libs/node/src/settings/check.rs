@@ -43,6 +43,7 @@ impl Settings {
         self.log.check()?;
         self.auth.check()?;
         self.http.check()?;
+        self.outbound.check()?;
         self.gateway.check()?;
         self.retention.check(self.auth.access_ttl)?;
         within("relay.shards", self.relay.shards, 1, 64)?;
@@ -196,6 +197,8 @@ mod tests {
             ("notifier.max_batch", "0"),
             ("auth.lockout_threshold", "0"),
             ("http.max_body_bytes", "1"),
+            ("outbound.allow_private", "inside"),
+            ("outbound.connect_timeout", "0s"),
             ("http.allowed_origins", "nowhere"),
             ("gateway.allowed_origins", "nowhere"),
             ("log.filter", "loud"),
