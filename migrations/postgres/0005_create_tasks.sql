@@ -13,7 +13,8 @@ CREATE TABLE tasks (
     -- The room that the action is for, if it is for one.
     room_id        uuid REFERENCES rooms,
     is_active      boolean NOT NULL,
-    priority       text NOT NULL CHECK (priority IN ('high', 'normal', 'low')),
+    -- What a run costs in line: the priority, as a number.
+    cost           bigint NOT NULL CHECK (cost > 0),
     max_runtime_ms bigint NOT NULL,
     retries        integer NOT NULL,
     misfire        text NOT NULL CHECK (misfire IN ('skip', 'once')),

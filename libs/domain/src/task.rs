@@ -24,9 +24,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::run::named;
-use crate::{AgentId, Invalid, RoomId, Schedule};
+use crate::{AgentId, Invalid, RoomId, Schedule, TaskRunId};
 
 named! {
     /// How a run of a task stands.
@@ -66,6 +67,15 @@ named! {
     Ready = "ready",
     /// A worker has it.
     Running = "running",
+}
+
+impl From<QueueState> for TaskRunStatus {
+    fn from(state: QueueState) -> Self {
+        match state {
+            QueueState::Waiting | QueueState::Blocked | QueueState::Ready => Self::Queued,
+            QueueState::Running => Self::Running,
+        }
+    }
 }
 
 named! {
@@ -343,6 +353,16 @@ fn newest_tick(
     match misfire {
         Misfire::Skip if missed => schedule.next_after(now),
         Misfire::Skip | Misfire::Once => Some(newest),
+    }
+}
+
+impl TaskRunId {
+    /// A fresh id for the run of a tick: sorts by the tick, also among ids that were made when their run was asked for.
+    #[must_use]
+    pub fn of_tick(at: Timestamp) -> Self {
+        let seconds = u64::try_from(at.as_second()).unwrap_or(0);
+        let nanos = u32::try_from(at.subsec_nanosecond()).unwrap_or(0);
+        Self(Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos)))
     }
 }
 

@@ -19,6 +19,7 @@ pub mod log;
 pub mod messages;
 pub mod nodes;
 pub mod postgres;
+pub mod queue;
 pub mod rates;
 pub mod retention;
 pub mod rooms;
@@ -37,6 +38,7 @@ pub use error::{Refusal, StoreError};
 pub use log::Log;
 pub use messages::Messages;
 pub use nodes::Nodes;
+pub use queue::Queue;
 pub use rates::Rates;
 pub use retention::Retention;
 pub use rooms::Rooms;
@@ -56,11 +58,13 @@ pub trait Store:
     + Log
     + Messages
     + Nodes
+    + Queue
     + Rates
     + Retention
     + Rooms
     + Runs
     + Sessions
+    + Tasks
     + Tickets
     + Tools
     + Send
@@ -78,11 +82,13 @@ impl<T> Store for T where
         + Log
         + Messages
         + Nodes
+        + Queue
         + Rates
         + Retention
         + Rooms
         + Runs
         + Sessions
+        + Tasks
         + Tickets
         + Tools
         + Send

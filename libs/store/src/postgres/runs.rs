@@ -71,11 +71,11 @@ pub(super) const NO_RUN: Refusal = Refusal::NotFound("run");
 #[async_trait]
 impl Runs for Postgres {
     async fn create_run(&self, run: &NewRun) -> Result<RunCreated, StoreError> {
-        repeated!(self.try_create_run(run))
+        repeated!(self.try_create_run(run, None))
     }
 
     async fn append_request(&self, message: &NewMessage, runs: &[NewRun]) -> Result<Requested, StoreError> {
-        repeated!(self.try_append_request(message, runs))
+        repeated!(self.try_append_request(message, runs, None))
     }
 
     async fn run(&self, reader: Principal, run: RunId) -> Result<Option<Run>, StoreError> {

@@ -63,6 +63,7 @@ migrations! {
     2 "create_log" "0002_create_log.sql";
     3 "create_agents" "0003_create_agents.sql";
     4 "create_runs" "0004_create_runs.sql";
+    5 "create_tasks" "0005_create_tasks.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration. Tests name the

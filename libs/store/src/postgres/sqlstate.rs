@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
 
 use crate::error::{Refusal, StoreError};
 
@@ -69,7 +69,7 @@ pub(super) fn statement_fault(statement: &str, error: &Error) -> (Fault, Afterwa
     // Detail and hint stay out: they quote values.
     let text = format!("{statement}: {} {}", database.code().code(), database.message());
     let code = database.code();
-    if is_contention(code) {
+    if is_contention(code) || is_race(database) {
         (Fault::Contended(text), Afterwards::Keep)
     } else if is_stale_plan(code, database.message()) {
         (Fault::Contended(text), Afterwards::Close)
@@ -99,6 +99,12 @@ fn with_source(error: &Error) -> String {
 
 fn is_contention(code: &SqlState) -> bool {
     [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code)
+}
+
+/// Two made runs of one task ready, or ticks of one task, at the same instant: the index let one of them.
+fn is_race(error: &DbError) -> bool {
+    *error.code() == SqlState::UNIQUE_VIOLATION
+        && matches!(error.constraint(), Some("task_queue_active" | "task_queue_tick"))
 }
 
 /// A migration changed a table under a prepared statement, or a pooler forgot it.

@@ -40,6 +40,7 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::log::STATEMENTS,
     super::messages::STATEMENTS,
     super::nodes::STATEMENTS,
+    super::queue::STATEMENTS,
     super::rates::STATEMENTS,
     super::reap::STATEMENTS,
     super::retention::STATEMENTS,
@@ -47,6 +48,7 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::runs::STATEMENTS,
     super::schema::STATEMENTS,
     super::sessions::STATEMENTS,
+    super::tasks::STATEMENTS,
     super::tickets::STATEMENTS,
     super::tools::STATEMENTS,
 ];

@@ -16,7 +16,8 @@ use crate::postgres::append::{self, Append, Draft};
 use crate::postgres::messages;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
-use crate::postgres::transaction::Transaction;
+use crate::postgres::transaction::{Step, Transaction};
+use crate::queue::Fence;
 use crate::runs::{NewRun, Requested, RunCreated};
 
 const TOO_LONG: Refusal = Refusal::Conflict("too many agents have asked each other in turn");
@@ -125,12 +126,18 @@ impl Made<'_> {
 }
 
 impl Postgres {
-    pub(super) async fn try_create_run(&self, run: &NewRun) -> Result<RunCreated, Fault> {
+    /// Makes a run; in the name of a run of a task, if there is a fence.
+    pub(in crate::postgres) async fn try_create_run(
+        &self,
+        run: &NewRun,
+        fence: Option<&Fence>,
+    ) -> Result<RunCreated, Fault> {
         let asked = std::slice::from_ref(run);
         let batch = Batch::asked(asked);
+        let (streams, questions) = ([&batch.streams() as _], batch.questions());
+        let steps: [Step<'_>; 2] = [(append::LOCK, &streams), (JUDGE, &questions)];
         let session = self.session().await?;
-        let (transaction, [_, rows]) =
-            session.begin([(append::LOCK, &[&batch.streams()]), (JUDGE, &batch.questions())]).await?;
+        let (transaction, [_, rows]) = session.begin_within(fence, steps).await?;
         let verdict = Verdict::read_all(asked, &rows)
             .and_then(|mut verdicts| verdicts.pop().ok_or_else(|| Fault::internal("no verdict")));
         let (transaction, verdict) = transaction.decided(verdict).await?;
@@ -155,23 +162,22 @@ impl Postgres {
         Ok(RunCreated { run: read::the_run(&rows)?, created: true, events: append.events(&written)? })
     }
 
-    pub(super) async fn try_append_request(
+    /// Appends a message with the runs that it asks for; in the name of a run of a task, if there is a fence.
+    pub(in crate::postgres) async fn try_append_request(
         &self,
         message: &NewMessage,
         runs: &[NewRun],
+        fence: Option<&Fence>,
     ) -> Result<Requested, Fault> {
         let alone = messages::Batch::new(std::slice::from_ref(message));
         let batch = Batch::asked(runs);
         let mut streams = batch.streams();
         streams.push(message.room.0);
+        let (streams, appending, questions) = ([&streams as _], alone.params(), batch.questions());
+        let steps: [Step<'_>; 3] =
+            [(append::LOCK, &streams), (messages::APPEND, &appending), (JUDGE, &questions)];
         let session = self.session().await?;
-        let (transaction, [_, appended, rows]) = session
-            .begin([
-                (append::LOCK, &[&streams]),
-                (messages::APPEND, &alone.params()),
-                (JUDGE, &batch.questions()),
-            ])
-            .await?;
+        let (transaction, [_, appended, rows]) = session.begin_within(fence, steps).await?;
         let judged = the_message(&alone, &appended)
             .and_then(|appended| Ok((appended, Verdict::read_all(runs, &rows)?)));
         let (transaction, (appended, verdicts)) = transaction.decided(judged).await?;

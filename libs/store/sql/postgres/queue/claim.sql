@@ -1,0 +1,38 @@
+-- Gives a session that is good the runs that are next in line: running, under a new number.
+-- Materialised, or a plan that repeats the sub-select would lock more than the limit; by their place, as they are locked.
+-- The line remembers how far it has come (setval), so that who comes new does not come before those who wait.
+-- $1 session, $2 limit, $3 turn to look from
+WITH me AS MATERIALIZED (
+    SELECT id
+    FROM task_workers
+    WHERE id = $1 AND lease_until > clock_timestamp()
+        AND NOT EXISTS (SELECT FROM cluster_switches WHERE name = 'scheduler' AND NOT enabled)
+    FOR SHARE
+),
+ready AS MATERIALIZED (
+    SELECT ctid AS place, (SELECT id FROM me) AS session_id
+    FROM task_queue
+    WHERE state = 'ready' AND turn >= $3 AND EXISTS (SELECT FROM me)
+    ORDER BY turn, id
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED
+),
+claimed AS (
+    UPDATE task_queue AS queue
+    SET state = 'running', worker_id = ready.session_id, epoch = queue.epoch + 1, started_at = clock_timestamp()
+    FROM ready
+    WHERE queue.ctid = ready.place AND queue.state = 'ready'
+    RETURNING
+        queue.id, queue.task_id, queue.owner_id, queue.chain_id, queue.trigger, queue.attempt, queue.epoch, queue.due_at,
+        queue.scheduled_for, queue.started_at, queue.turn, queue.cancel_requested_at IS NOT NULL AS cancel_requested,
+        queue.delivery_id, queue.input
+),
+moved AS MATERIALIZED (
+    SELECT setval('task_turn', max(turn)) AS turn FROM claimed HAVING count(*) > 0
+)
+SELECT
+    claimed.*, task.name, task.action::text AS action, task.max_runtime_ms, task.webhook_key, task.version, task.schedule,
+    task.timezone, task.anchor, task.misfire, task.retries
+FROM claimed
+CROSS JOIN moved
+CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.id = claimed.task_id LIMIT 1) AS task

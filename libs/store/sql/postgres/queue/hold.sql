@@ -1,0 +1,8 @@
+-- Makes sure that a run is a session's until the end of the transaction: whoever would take the run away waits. No row when it is not.
+-- $1 session, $2 run, $3 epoch
+SELECT queue.id
+FROM task_queue AS queue
+JOIN task_workers AS worker ON worker.id = queue.worker_id
+WHERE queue.id = $2 AND queue.state = 'running' AND queue.worker_id = $1 AND queue.epoch = $3
+    AND worker.lease_until > clock_timestamp()
+FOR SHARE

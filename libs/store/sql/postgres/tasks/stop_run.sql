@@ -1,0 +1,6 @@
+-- Asks a run that a worker has to stop.
+-- $1 run
+UPDATE task_queue
+SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp())
+WHERE id = $1 AND state = 'running'
+RETURNING task_id
