@@ -1,15 +1,17 @@
-//! The rate limit of the sign-in routes: one token bucket per client, shared by all nodes.
+//! Rate limits that hold over all nodes: one token bucket for each client of the sign-in routes, and for each hook.
 //!
 //! The bucket is a row in the store. While the store does not answer in time, a bucket of the same size on this
 //! node decides: open enough to go on, but not wide open, and counted. These local buckets are
 //! bounded: when there are too many, strangers share one.
 
+use std::fmt::Display;
+use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use domain::ErrorKind;
+use domain::{ErrorKind, TaskId};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use prometheus::{IntCounter, Registry};
@@ -25,13 +27,13 @@ const MAX_LOCAL: usize = 50_000;
 /// After so many local decisions, full buckets are forgotten.
 const SWEEP_EVERY: u32 = 1024;
 
-/// The limit of one group of routes.
-pub struct Limiter {
+/// The limit of one group of routes, by what is counted there.
+pub struct Limiter<K: Hash + Eq + Copy = ClientKey> {
     name: &'static str,
     shared: Arc<dyn Rates + Send + Sync>,
     bucket: Bucket,
     patience: Duration,
-    local: DefaultKeyedRateLimiter<Option<ClientKey>>,
+    local: DefaultKeyedRateLimiter<Option<K>>,
     clock: DefaultClock,
     decided_locally: AtomicU32,
     limited: IntCounter,
@@ -39,7 +41,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// The limit of `/v1/auth/*`.
+    /// The limit of `/v1/auth/*`, for each client.
     ///
     /// # Errors
     ///
@@ -50,33 +52,77 @@ impl Limiter {
         registry: &Registry,
     ) -> Result<Self, AuthError> {
         settings.check()?;
-        let burst = NonZeroU32::new(settings.burst).unwrap_or(NonZeroU32::MIN);
-        let quota = Quota::with_period(Duration::from_secs_f64(1.0 / settings.rate))
-            .ok_or_else(|| AuthError::Internal("auth.rate makes no bucket".into()))?
-            .allow_burst(burst);
+        let limited =
+            counter(registry, "switchboard_rate_limited_total", "Requests refused by a rate limit")?;
+        let failed_open = counter(
+            registry,
+            "switchboard_rate_limit_fail_open_total",
+            "Rate limits decided by this node alone because the database did not answer",
+        )?;
+        let bucket = Bucket { rate: settings.rate, burst: settings.burst };
+        Self::new("auth", shared, bucket, settings.rate_timeout, limited, failed_open)
+    }
+}
+
+impl Limiter<TaskId> {
+    /// The limit of `/v1/hooks/*`, for each task. `patience` is how long the store may take to answer.
+    ///
+    /// # Errors
+    ///
+    /// A bucket that is none, and metrics that are registered already.
+    pub fn for_hooks(
+        shared: Arc<dyn Rates + Send + Sync>,
+        bucket: Bucket,
+        patience: Duration,
+        registry: &Registry,
+    ) -> Result<Self, AuthError> {
+        let limited = counter(
+            registry,
+            "switchboard_hook_rate_limited_total",
+            "Calls of hooks refused by their rate limit",
+        )?;
+        let failed_open = counter(
+            registry,
+            "switchboard_hook_rate_limit_fail_open_total",
+            "Rate limits of hooks decided by this node alone because the database did not answer",
+        )?;
+        Self::new("hook", shared, bucket, patience, limited, failed_open)
+    }
+}
+
+impl<K: Hash + Eq + Copy + Display> Limiter<K> {
+    fn new(
+        name: &'static str,
+        shared: Arc<dyn Rates + Send + Sync>,
+        bucket: Bucket,
+        patience: Duration,
+        limited: IntCounter,
+        failed_open: IntCounter,
+    ) -> Result<Self, AuthError> {
+        let none = || AuthError::Internal(format!("the rate limit {name} makes no bucket"));
+        let refill = Duration::try_from_secs_f64(1.0 / bucket.rate).map_err(|_| none())?;
+        let quota = Quota::with_period(refill)
+            .ok_or_else(none)?
+            .allow_burst(NonZeroU32::new(bucket.burst).unwrap_or(NonZeroU32::MIN));
         Ok(Self {
-            name: "auth",
+            name,
             shared,
-            bucket: Bucket { rate: settings.rate, burst: settings.burst },
-            patience: settings.rate_timeout,
+            bucket,
+            patience,
             local: RateLimiter::keyed(quota),
             clock: DefaultClock::default(),
             decided_locally: AtomicU32::new(0),
-            limited: counter(registry, "switchboard_rate_limited_total", "Requests refused by a rate limit")?,
-            failed_open: counter(
-                registry,
-                "switchboard_rate_limit_fail_open_total",
-                "Rate limits decided by this node alone because the database did not answer",
-            )?,
+            limited,
+            failed_open,
         })
     }
 
-    /// Takes a token for a client.
+    /// Takes a token of somebody's, or something's, bucket.
     ///
     /// # Errors
     ///
     /// `RateLimited` when none is left; a fault of the store that is more than silence.
-    pub async fn take(&self, client: ClientKey) -> Result<(), AuthError> {
+    pub async fn take(&self, client: K) -> Result<(), AuthError> {
         let decision = match self.ask_shared(client).await {
             Ok(decision) => decision,
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout) => {
@@ -95,14 +141,14 @@ impl Limiter {
         }
     }
 
-    async fn ask_shared(&self, client: ClientKey) -> Result<RateDecision, StoreError> {
+    async fn ask_shared(&self, client: K) -> Result<RateDecision, StoreError> {
         let key = format!("{}:{client}", self.name);
         tokio::time::timeout(self.patience, self.shared.take_token(&key, self.bucket))
             .await
             .unwrap_or_else(|_| Err(StoreError::Timeout("the shared bucket took too long".into())))
     }
 
-    fn ask_local(&self, client: ClientKey) -> RateDecision {
+    fn ask_local(&self, client: K) -> RateDecision {
         if self.decided_locally.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
             self.local.retain_recent();
             self.local.shrink_to_fit();
@@ -206,6 +252,27 @@ mod tests {
         let (_, limiter) = limiter(Answer::Never);
         limiter.take(client("192.0.2.1")).await.expect("decided locally");
         assert_eq!(limiter.failed_open.get(), 1);
+    }
+
+    #[tokio::test]
+    async fn each_hook_has_its_own_bucket() {
+        let silent = Answer::Fail(StoreError::Unavailable("gone".into()));
+        let fake = Arc::new(Fake { answer: silent, asked: Mutex::default() });
+        let bucket = Bucket { rate: 5.0, burst: 8 };
+        let patience = Duration::from_secs(1);
+        let limiter =
+            Limiter::for_hooks(Arc::clone(&fake) as _, bucket, patience, &Registry::new()).expect("limiter");
+        let (one, other) = (TaskId::new(), TaskId::new());
+        for _ in 0..8 {
+            limiter.take(one).await.expect("within the burst");
+        }
+        limiter.take(one).await.expect_err("beyond the burst");
+        limiter.take(other).await.expect("another hook");
+        assert_eq!(fake.asked.lock()[0], format!("hook:{one}"));
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let none = Bucket { rate, burst: 8 };
+            assert!(Limiter::for_hooks(Arc::clone(&fake) as _, none, patience, &Registry::new()).is_err());
+        }
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Random secrets that clients hold and we keep only as hashes: refresh tokens, tickets and tokens of agents.
+//! Random secrets that clients hold and we keep only as hashes: refresh tokens, tickets, tokens of agents, addresses of hooks.
 //!
 //! They carry as many random bits as they have, so a plain SHA-256 is enough: there is nothing to guess.
 
@@ -36,6 +36,15 @@ impl Secret {
     /// When the operating system gives no randomness.
     pub fn agent_token() -> Result<Self, AuthError> {
         Ok(Self(format!("{}{}", crate::agents::PREFIX, Self::refresh_token()?.0)))
+    }
+
+    /// What the address of a hook ends in: like a refresh token, and good to stand in a path.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system gives no randomness.
+    pub fn hook() -> Result<Self, AuthError> {
+        Self::refresh_token()
     }
 
     /// A ticket: 128 bits of the operating system's randomness, 32 hex digits.

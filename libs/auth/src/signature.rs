@@ -68,6 +68,18 @@ impl SigningSecret {
             })
     }
 
+    /// What [`bytes`](Self::bytes) gave, as it was kept.
+    #[must_use]
+    pub fn kept(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The secret itself, to be kept where nobody else reads.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The text that people copy to the other end: `whsec_` and base64.
     #[must_use]
     pub fn reveal(&self) -> String {
@@ -87,6 +99,9 @@ pub enum SignatureError {
     /// No signature, or none of a version that is known here.
     #[error("there is no signature of a known version")]
     Missing,
+    /// No time of signing, where one belongs.
+    #[error("there is no timestamp, or it is no number of seconds since 1970")]
+    NoTimestamp,
     /// An id that could be cut from the rest in two ways, or none.
     #[error("the id of the message is empty or has a full stop")]
     BadId,

@@ -74,6 +74,8 @@ codes! {
     RefreshReused = "refresh_reused" => Unauthenticated,
     /// The ticket is unknown, used or past its time.
     BadTicket = "bad_ticket" => Unauthenticated,
+    /// The call of a hook is not signed, or not by who has its secret, or too long ago.
+    BadSignature = "bad_signature" => Unauthenticated,
     /// Not allowed for this person.
     Forbidden = "forbidden" => Forbidden,
     /// The account is disabled.

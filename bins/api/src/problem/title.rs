@@ -14,6 +14,7 @@ pub const fn title(code: ErrorCode) -> &'static str {
         ErrorCode::SessionRevoked => "The sign-in was ended",
         ErrorCode::RefreshReused => "The refresh token was used before",
         ErrorCode::BadTicket => "The ticket is not good",
+        ErrorCode::BadSignature => "The signature is not good",
         ErrorCode::Forbidden => "Not allowed",
         ErrorCode::Disabled => "The account is disabled",
         ErrorCode::RegistrationClosed => "Registration is closed",
