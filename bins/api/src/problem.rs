@@ -143,7 +143,7 @@ impl Problem {
 impl From<Invalid> for Problem {
     fn from(invalid: Invalid) -> Self {
         let detail = format!("{} is not allowed; allowed is {}", invalid.given, invalid.allowed);
-        Self::field(invalid.field, detail)
+        Self::field(format!("{}{}", invalid.field, invalid.place), detail)
     }
 }
 

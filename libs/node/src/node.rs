@@ -162,6 +162,8 @@ impl Node {
                 runs: settings.runs.clone(),
                 tools: settings.tools.clone(),
                 commands: settings.commands.clone(),
+                tasks: settings.tasks.clone(),
+                outbound: settings.outbound.clone(),
             },
         );
         // There is one for each node; a second would be the same.

@@ -46,6 +46,8 @@ pub struct Settings {
     pub tools: operations::ToolSettings,
     /// Commands that agents complete.
     pub commands: operations::CommandSettings,
+    /// Tasks.
+    pub tasks: operations::TasksSettings,
     /// Sign-ins.
     pub auth: auth::AuthSettings,
     /// Tickets.

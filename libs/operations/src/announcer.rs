@@ -9,6 +9,7 @@ use realtime::{Announce, Hub, pass_on};
 use store::consumers::AgentPresence;
 use store::sessions::EndedSession;
 use tokio::sync::Notify;
+use uuid::Uuid;
 
 /// Tells this node's hub and the other nodes. Nothing here blocks, and nothing here decides whether an
 /// event arrives: what is not told is found by the sweep.
@@ -98,6 +99,11 @@ impl Announcer {
     pub fn task_due(&self, task: TaskId) {
         self.tasks.notify_one();
         self.others.announce(Kind::TaskDue, task.0.into(), None);
+    }
+
+    /// Any task may be due.
+    pub(crate) fn tasks_due(&self) {
+        self.task_due(TaskId(Uuid::nil()));
     }
 
     /// What a scheduler of this node waits on.

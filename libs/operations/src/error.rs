@@ -1,5 +1,6 @@
 //! Why an operation did not succeed.
 
+use auth::SignatureError;
 use domain::{ErrorCode, ErrorKind, Invalid};
 use store::{Refusal, StoreError};
 
@@ -12,6 +13,9 @@ pub enum Error {
     /// The store refused it or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A call of a hook that is not signed as it should be.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
     /// This node is stopping and takes no more writes.
     #[error("the node is stopping")]
     Stopping,
@@ -30,6 +34,7 @@ impl Error {
         match self {
             Self::Invalid(_) => ErrorCode::InvalidField,
             Self::Store(error) => error.code(),
+            Self::Signature(_) => ErrorCode::BadSignature,
             Self::Stopping => ErrorCode::Unavailable,
         }
     }
@@ -40,6 +45,7 @@ impl Error {
         match self {
             Self::Invalid(invalid) => invalid.to_string(),
             Self::Store(error) => error.public_message(),
+            Self::Signature(error) => error.to_string(),
             Self::Stopping => "this node is stopping; try again on another".into(),
         }
     }

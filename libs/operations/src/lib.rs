@@ -20,7 +20,7 @@ pub mod people;
 pub mod rooms;
 pub mod runs;
 pub mod settings;
-mod tasks;
+pub mod tasks;
 pub mod tools;
 pub mod typing;
 mod waiters;
@@ -28,6 +28,7 @@ mod waiters;
 use std::sync::Arc;
 use std::time::Duration;
 
+use outbound::OutboundSettings;
 use store::Store;
 
 pub use agents::CreateAgent;
@@ -38,8 +39,10 @@ pub use messages::SendMessage;
 pub use metrics::OperationsMetrics;
 pub use runs::{BuiltRun, EndRun, FlushTask, RequestRun};
 pub use settings::{
-    AgentsSettings, AppendSettings, CommandSettings, MessageSettings, RunSettings, ToolSettings,
+    AgentsSettings, AppendSettings, CommandSettings, MessageSettings, RunSettings, TasksSettings,
+    ToolSettings,
 };
+pub use tasks::{CreateTask, EditTask, EditedTask, MadeTask, NewHook};
 pub use tools::{CallTool, ToolCalled};
 
 use crate::commands::Asked;
@@ -62,6 +65,8 @@ pub struct Operations {
     runs: RunSettings,
     tools: ToolSettings,
     commands: CommandSettings,
+    tasks: TasksSettings,
+    outbound: OutboundSettings,
 }
 
 /// The settings of all operations.
@@ -79,6 +84,10 @@ pub struct OperationsSettings {
     pub tools: ToolSettings,
     /// Commands.
     pub commands: CommandSettings,
+    /// Tasks.
+    pub tasks: TasksSettings,
+    /// Where webhooks of tasks may lead.
+    pub outbound: OutboundSettings,
 }
 
 impl Operations {
@@ -103,6 +112,8 @@ impl Operations {
             runs: settings.runs,
             tools: settings.tools,
             commands: settings.commands,
+            tasks: settings.tasks,
+            outbound: settings.outbound,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Settings of messages, of agents and of the write path.
+//! Settings of messages, of agents, of tasks and of the write path.
 
 use std::time::Duration;
 
@@ -156,5 +156,63 @@ pub struct CommandSettings {
 impl Default for CommandSettings {
     fn default() -> Self {
         Self { autocomplete_timeout: Duration::from_secs(3), max_bytes: 16 * 1024 }
+    }
+}
+
+/// Section `tasks`.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TasksSettings {
+    /// How long a run may take, unless its task says otherwise.
+    #[serde(with = "domain::duration")]
+    pub max_runtime: Duration,
+    /// The longest that a task may say.
+    #[serde(with = "domain::duration")]
+    pub max_runtime_limit: Duration,
+    /// Attempts after the first, unless the task says otherwise.
+    pub retries: u32,
+    /// Largest body of a call of a hook, and of a webhook, in bytes.
+    pub max_input_bytes: usize,
+    /// Runs of one task that may wait.
+    pub max_queued: u32,
+    /// Tasks of one person.
+    pub max_per_owner: u32,
+    /// Schedules that fire more often are refused.
+    #[serde(with = "domain::duration")]
+    pub min_interval: Duration,
+    /// Calls of one hook that are taken, per second, over all nodes.
+    pub hook_rate: f64,
+    /// Calls of one hook that are taken at once.
+    pub hook_burst: u32,
+    /// How far the time of a signed call may be from now.
+    #[serde(with = "domain::duration")]
+    pub hook_tolerance: Duration,
+    /// How long runs that are over are kept; 0 for ever.
+    #[serde(with = "domain::duration")]
+    pub history_max_age: Duration,
+    /// How many runs of a task that are over are kept; 0 for all.
+    pub history_max_per_task: u32,
+    /// How long deliveries and keys of "run now" are known.
+    #[serde(with = "domain::duration")]
+    pub deliveries_kept: Duration,
+}
+
+impl Default for TasksSettings {
+    fn default() -> Self {
+        Self {
+            max_runtime: Duration::from_mins(5),
+            max_runtime_limit: Duration::from_hours(24),
+            retries: 3,
+            max_input_bytes: 64 * 1024,
+            max_queued: 100,
+            max_per_owner: 1000,
+            min_interval: Duration::from_secs(1),
+            hook_rate: 10.0,
+            hook_burst: 20,
+            hook_tolerance: Duration::from_mins(5),
+            history_max_age: Duration::from_hours(30 * 24),
+            history_max_per_task: 1000,
+            deliveries_kept: Duration::from_hours(7 * 24),
+        }
     }
 }

@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use domain::Invalid;
 use ipnet::IpNet;
+use reqwest::Url;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::addresses::Guard;
+use crate::url;
 
 /// `[outbound]`: requests to addresses that users name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
@@ -52,6 +56,15 @@ impl OutboundSettings {
             return Err(Invalid::new("outbound.max_response_bytes", &given, "0 to 1048576"));
         }
         Ok(())
+    }
+
+    /// As [`Outbound::check_url`](crate::Outbound::check_url), for those who send nothing.
+    ///
+    /// # Errors
+    ///
+    /// About the field `url`, and what is allowed. Of the URL nothing but scheme and host is shown.
+    pub fn check_url(&self, url: &str) -> Result<Url, Invalid> {
+        url::check(url, &Guard::new(&self.allow_private), self.allow_http)
     }
 }
 

@@ -89,6 +89,8 @@ pub struct NewTask {
     pub webhook_key: Option<SigningKey>,
     /// Makes the call safe to repeat.
     pub key: Option<IdempotencyKey>,
+    /// Tasks of one owner beyond which no more are made.
+    pub max_per_owner: u32,
 }
 
 /// A task as it stands.
@@ -253,7 +255,7 @@ pub trait Tasks {
     ///
     /// # Errors
     ///
-    /// `NotFound` for a room the owner is not in, or an agent that is not in it; `NonceReused`.
+    /// `NotFound` for a room the owner is not in, or an agent that is not in it; `Conflict` when the owner has as many as may be; `NonceReused`.
     async fn create_task(&self, task: &NewTask) -> Result<(Task, bool), StoreError>;
 
     /// A task, for its owner, those in its room, and administrators.

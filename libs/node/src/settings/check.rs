@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use domain::Invalid;
+use domain::task::MAX_RETRIES;
 use operations::agents::MAX_RUNS;
 use process::settings::{Loaded, Loader, SettingsError};
 use store::StoreError;
@@ -57,6 +58,7 @@ impl Settings {
         within("append.max_batch", self.append.max_batch, 1, 10_000)?;
         span("cluster.heartbeat_interval", self.cluster.heartbeat_interval, 10 * MILLISECOND, HOUR)?;
         self.check_agents()?;
+        self.check_tasks()?;
         span("tickets.ttl", self.tickets.ttl, MILLISECOND, 24 * HOUR)?;
         span("shutdown.deadline", self.shutdown.deadline, MILLISECOND, 24 * HOUR)?;
         self.check_combinations()
@@ -84,6 +86,25 @@ impl Settings {
         within("tools.max_result_bytes", self.tools.max_result_bytes, 16, 16 * 1024 * 1024)?;
         span("commands.autocomplete_timeout", self.commands.autocomplete_timeout, MILLISECOND, 60 * SECOND)?;
         within("commands.max_bytes", self.commands.max_bytes, 16, 16 * 1024 * 1024)
+    }
+
+    fn check_tasks(&self) -> Result<(), Invalid> {
+        let tasks = &self.tasks;
+        span("tasks.max_runtime_limit", tasks.max_runtime_limit, SECOND, 365 * 24 * HOUR)?;
+        span("tasks.max_runtime", tasks.max_runtime, SECOND, tasks.max_runtime_limit)?;
+        within("tasks.retries", tasks.retries as usize, 0, MAX_RETRIES as usize)?;
+        within("tasks.max_input_bytes", tasks.max_input_bytes, 0, 16 * 1024 * 1024)?;
+        within("tasks.max_queued", tasks.max_queued as usize, 1, 1_000_000)?;
+        within("tasks.max_per_owner", tasks.max_per_owner as usize, 0, 1_000_000_000)?;
+        span("tasks.min_interval", tasks.min_interval, SECOND, 24 * HOUR)?;
+        if !(0.001..=1_000_000.0).contains(&tasks.hook_rate) {
+            let (given, allowed) = (tasks.hook_rate.to_string(), "0.001 to 1000000 a second");
+            return Err(Invalid::new("tasks.hook_rate", &given, allowed));
+        }
+        within("tasks.hook_burst", tasks.hook_burst as usize, 1, 1_000_000)?;
+        span("tasks.hook_tolerance", tasks.hook_tolerance, SECOND, 24 * HOUR)?;
+        // A signed call that is sent again must still be known.
+        span("tasks.deliveries_kept", tasks.deliveries_kept, tasks.hook_tolerance * 2, 365 * 24 * HOUR)
     }
 
     fn check_database(&self) -> Result<(), Invalid> {
@@ -215,6 +236,12 @@ mod tests {
             ("messages.max_body_bytes", "1000000"),
             ("agents.max_runs", "0"),
             ("agents.max_runs", "101"),
+            ("tasks.max_runtime", "25h"),
+            ("tasks.retries", "21"),
+            ("tasks.hook_rate", "0"),
+            ("tasks.hook_burst", "0"),
+            ("tasks.min_interval", "10ms"),
+            ("tasks.deliveries_kept", "9m"),
             ("shutdown.spread", "1h"),
             ("database.pool_size", "0"),
         ] {

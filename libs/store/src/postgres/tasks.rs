@@ -29,6 +29,8 @@ statements! {
     JUDGE = "tasks/judge";
     REMEMBER = "tasks/remember";
     RECALL = "tasks/recall";
+    HOLD_OWNER = "tasks/hold_owner";
+    COUNT_OWN = "tasks/count_own";
     CREATE = "tasks/create";
     PLAN = "tasks/plan";
     UNPLAN = "tasks/unplan";
@@ -59,6 +61,8 @@ statements! {
 const NO_TASK: Refusal = Refusal::NotFound("task");
 const PAUSED: Refusal = Refusal::Conflict("the task is paused");
 const FULL: Refusal = Refusal::Conflict("as many runs of the task are queued as may be");
+const TOO_MANY: Refusal =
+    Refusal::Conflict("you have as many tasks as one person may have; delete some first");
 const SCHEDULER: &str = "scheduler";
 
 #[async_trait]
@@ -237,9 +241,15 @@ impl Postgres {
                 return self.made_before(task, row).await;
             }
         }
-        let (transaction, [judged]) =
-            session.begin([(JUDGE, &[&owner, &stored.room, &stored.agent])]).await?;
-        let (transaction, ()) = transaction.decided(judge(&judged)).await?;
+        let (transaction, [_, counted, judged]) = session
+            .begin([
+                (HOLD_OWNER, &[&owner]),
+                (COUNT_OWN, &[&owner]),
+                (JUDGE, &[&owner, &stored.room, &stored.agent]),
+            ])
+            .await?;
+        let may = has_room(&counted, task.max_per_owner).and_then(|()| judge(&judged));
+        let (transaction, ()) = transaction.decided(may).await?;
         if let Some(key) = &task.key {
             let [remembered] = transaction.run([(REMEMBER, &[&owner, key, &id])]).await?;
             if remembered.is_empty() {
@@ -347,6 +357,12 @@ impl Postgres {
         let refusal = if row.value("listens")? { FULL } else { PAUSED };
         Err(refusal.into())
     }
+}
+
+/// Whether an owner may have one task more, by `tasks/count_own`.
+fn has_room(counted: &[Row], max: u32) -> Result<(), Fault> {
+    let row = counted.first().ok_or_else(|| Fault::internal("tasks/count_own gave no row"))?;
+    if row.count("tasks")? < u64::from(max) { Ok(()) } else { Err(TOO_MANY.into()) }
 }
 
 /// What `tasks/judge` says.
