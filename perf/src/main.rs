@@ -10,6 +10,7 @@ mod report;
 mod scenario;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -80,6 +81,27 @@ enum Scenario {
         #[arg(long, default_value_t = 1000)]
         calls: u32,
     },
+    /// Tasks that do nothing, side by side with other queues on PostgreSQL.
+    Tasks {
+        /// Jobs that are queued before workers are started.
+        #[arg(long, default_value_t = 200_000)]
+        jobs: u32,
+        /// How often that is done; the best counts.
+        #[arg(long, default_value_t = 3)]
+        rounds: u32,
+        /// Jobs per second that come one by one.
+        #[arg(long, default_value_t = 200)]
+        rate: u32,
+        /// How long they come, in seconds.
+        #[arg(long, default_value_t = 20)]
+        seconds: u32,
+        /// How long is worked at full rate while a snapshot is held, in seconds, before all is measured again.
+        #[arg(long, default_value_t = 60)]
+        held: u32,
+        /// Where the peers are; default: beside the sources of this program.
+        #[arg(long)]
+        peers: Option<std::path::PathBuf>,
+    },
     /// Resident memory of a gateway for each idle connection.
     Idle {
         /// Connections that are opened.
@@ -116,11 +138,12 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
         Scenario::Sends { senders: 64, rooms: 50, seconds: 10 },
         Scenario::Patches { rate: 100, watchers: 50, seconds: 10 },
         Scenario::Tools { calls: 1000 },
+        Scenario::Tasks { jobs: 200_000, rounds: 3, rate: 200, seconds: 20, held: 60, peers: None },
         Scenario::Idle { connections: 5000 },
     ];
     let scenarios = match &arguments.scenario {
         Scenario::List => {
-            println!("one-at-a-time\nfanout\nsends\npatches\ntools\nidle\nall");
+            println!("one-at-a-time\nfanout\nsends\npatches\ntools\ntasks\nidle\nall");
             return Ok(());
         }
         Scenario::All => all.to_vec(),
@@ -128,10 +151,17 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut report = Report::default();
     for scenario in scenarios {
+        if let Scenario::Tasks { jobs, rounds, rate, seconds, held, peers } = scenario {
+            let peers = peers.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/peers").into());
+            let held = Duration::from_secs(held.into());
+            let settings = scenario::tasks::Settings { jobs, rounds, rate, seconds, held, peers };
+            scenario::tasks::tasks(&settings, &mut report).await?;
+            continue;
+        }
         // A cluster for each: what one leaves behind must not weigh on the next.
         let cluster = Cluster::start(arguments.switchboard.as_deref()).await?;
         match scenario {
-            Scenario::List | Scenario::All => {}
+            Scenario::List | Scenario::All | Scenario::Tasks { .. } => {}
             Scenario::OneAtATime { events } => scenario::one_at_a_time(&cluster, events, &mut report).await?,
             Scenario::Fanout { rate, receivers, seconds } => {
                 scenario::fanout(&cluster, rate, receivers, seconds, &mut report).await?;

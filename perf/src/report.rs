@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 #[derive(Default)]
 pub(crate) struct Report {
     rows: Vec<(String, String)>,
+    tables: Vec<String>,
 }
 
 impl Report {
@@ -32,10 +33,20 @@ impl Report {
         );
     }
 
+    /// A table of its own, in Markdown.
+    pub(crate) fn table(&mut self, table: String) {
+        self.tables.push(table);
+    }
+
     pub(crate) fn print(&self) {
-        println!("| what | figure |\n|---|---|");
+        if !self.rows.is_empty() {
+            println!("| what | figure |\n|---|---|");
+        }
         for (what, figure) in &self.rows {
             println!("| {what} | {figure} |");
+        }
+        for table in &self.tables {
+            println!("\n{table}");
         }
     }
 }

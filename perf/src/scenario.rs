@@ -1,6 +1,7 @@
 //! The scenarios.
 
 pub(crate) mod agents;
+pub(crate) mod tasks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,0 +1,171 @@
+//! What is done to everyone that is measured, in the same order.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hdrhistogram::Histogram;
+use tokio_postgres::Client;
+
+use super::Settings;
+use super::database::{self, Snapshot};
+use crate::Failure;
+
+/// Jobs that are queued at once while a snapshot is held.
+const CHUNK: u32 = 20_000;
+
+/// Jobs before those whose waits count.
+const WARM_UP: u32 = 100;
+
+/// How long is waited for what was queued to be done.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What workers are started for; whoever has another set-up for each may use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// As many jobs a second as there can be.
+    Rate,
+    /// Jobs that begin soon.
+    Latency,
+}
+
+/// Somebody who works on jobs that do nothing.
+pub(super) trait Arm {
+    /// Queues so many jobs at once; gives how many it were.
+    async fn fill(&mut self, jobs: u32) -> Result<u32, Failure>;
+
+    /// Queues one job.
+    fn enqueue(&self) -> impl Future<Output = Result<(), Failure>> + Send + 'static;
+
+    /// Starts worker processes.
+    async fn start(&mut self, purpose: Purpose) -> Result<(), Failure>;
+
+    /// Stops them in order.
+    async fn stop(&mut self) -> Result<(), Failure>;
+
+    /// Jobs begun since the workers were started, about.
+    async fn begun(&mut self) -> Result<u64, Failure>;
+
+    /// Waits until the workers have done so many jobs, or `limit` is over: how many, and in which time, from when the first worker looked for
+    /// jobs.
+    async fn drained(&mut self, jobs: u64, limit: Duration) -> Result<(u64, Duration), Failure>;
+
+    /// Waits until so many single jobs are done: how long each waited for its start. They are forgotten.
+    async fn waited(&mut self, jobs: u64) -> Result<Histogram<u64>, Failure>;
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub(super) struct Figures {
+    pub(super) name: String,
+    pub(super) free: Pace,
+    pub(super) held: Pace,
+}
+
+/// How fast somebody is.
+#[derive(Debug, Clone)]
+pub(super) struct Pace {
+    /// Jobs a second.
+    pub(super) rate: f64,
+    /// From queuing to the start.
+    pub(super) waits: Histogram<u64>,
+}
+
+/// Measures one: jobs a second and waits, and both again while a snapshot is held that is older than
+/// `settings.held` of work.
+pub(super) async fn measure(
+    name: &str,
+    arm: &mut impl Arm,
+    url: &str,
+    settings: &Settings,
+) -> Result<Figures, Failure> {
+    let (client, _driving) = database::connect(url).await?;
+    let mut rate: f64 = 0.0;
+    for _ in 0..settings.rounds {
+        arm.fill(settings.jobs).await?;
+        database::settle(&client).await?;
+        rate = rate.max(rate_of(name, arm, settings.jobs).await?);
+    }
+    let waits = waits(name, arm, settings).await?;
+
+    let snapshot = Snapshot::hold(url).await?;
+    flood(name, arm, settings.held).await?;
+    arm.fill(settings.jobs).await?;
+    client.batch_execute("ANALYZE").await?;
+    client.batch_execute("CHECKPOINT").await?;
+    let rate_held = rate_of(name, arm, settings.jobs).await?;
+    let waits_held = self::waits(name, arm, settings).await?;
+    snapshot.release().await?;
+    Ok(Figures {
+        name: name.to_owned(),
+        free: Pace { rate, waits },
+        held: Pace { rate: rate_held, waits: waits_held },
+    })
+}
+
+/// Jobs a second of what is queued.
+async fn rate_of(name: &str, arm: &mut impl Arm, jobs: u32) -> Result<f64, Failure> {
+    arm.start(Purpose::Rate).await?;
+    let (done, took) = arm.drained(jobs.into(), PATIENCE).await?;
+    arm.stop().await?;
+    let rate = done as f64 / took.as_secs_f64();
+    eprintln!("{name}: {done} jobs in {took:.2?}, {rate:.0}/s");
+    Ok(rate)
+}
+
+/// How long jobs wait that come one by one, whether or not those before have begun.
+async fn waits(name: &str, arm: &mut impl Arm, settings: &Settings) -> Result<Histogram<u64>, Failure> {
+    arm.start(Purpose::Latency).await?;
+    offer(arm, settings.rate, WARM_UP).await?;
+    arm.waited(WARM_UP.into()).await?;
+    let jobs = settings.rate * settings.seconds;
+    offer(arm, settings.rate, jobs).await?;
+    let waits = arm.waited(jobs.into()).await?;
+    arm.stop().await?;
+    eprintln!("{name}: p50 {} us, p99 {} us", waits.value_at_quantile(0.5), waits.value_at_quantile(0.99));
+    Ok(waits)
+}
+
+/// Queues jobs at a steady rate; none waits for those before.
+async fn offer(arm: &impl Arm, rate: u32, jobs: u32) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let mut queuing = Vec::new();
+    for number in 0..jobs {
+        tokio::time::sleep_until((begin + Duration::from_secs(1) / rate * number).into()).await;
+        queuing.push(tokio::spawn(arm.enqueue()));
+    }
+    for one in queuing {
+        one.await??;
+    }
+    Ok(())
+}
+
+/// Has the workers work as fast as they can for a time, then do what is left.
+async fn flood(name: &str, arm: &mut impl Arm, time: Duration) -> Result<(), Failure> {
+    let end = Instant::now() + time;
+    let mut queued: u64 = arm.fill(CHUNK).await?.into();
+    arm.start(Purpose::Rate).await?;
+    while Instant::now() < end {
+        if queued.saturating_sub(arm.begun().await?) < CHUNK.into() {
+            queued += u64::from(arm.fill(CHUNK).await?);
+        } else {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    let (done, took) = arm.drained(queued, PATIENCE).await?;
+    arm.stop().await?;
+    eprintln!("{name}: {done} jobs in {took:.0?} while a snapshot was held");
+    if done < queued {
+        return Err(format!("{} jobs were left after {PATIENCE:?} more", queued - done).into());
+    }
+    Ok(())
+}
+
+/// Microseconds since 1970, by the clock that all processes of the machine have.
+pub(super) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// One row, one number.
+pub(super) async fn number(client: &Client, sql: &str) -> Result<i64, Failure> {
+    Ok(client.query_one(sql, &[]).await?.try_get(0)?)
+}
