@@ -1,6 +1,6 @@
 //! The worker role: work that nobody waits for.
 //!
-//! Here are [`retention`], which removes what is spent, and [`rescue`], which moves on what stands still. Every worker does all of it, without a leader: what one does
+//! Here are [`scheduler`], which works on tasks, [`retention`], which removes what is spent, and [`rescue`], which moves on what stands still. Every worker does all of it, without a leader: what one does
 //! is claimed in the statement that does it, so any number may run, die and come back.
 //!
 //! What never lives here: a listener for clients, SQL, a decision kept in memory alone, work without a
@@ -9,6 +9,7 @@
 pub mod rescue;
 pub mod retention;
 mod role;
+pub mod scheduler;
 
 pub use retention::{Retention, RetentionMetrics};
 pub use role::{build, install};

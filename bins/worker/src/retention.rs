@@ -1,5 +1,5 @@
 //! Removes what is spent: tickets, full rate buckets, silent nodes, ended sign-ins, old keys, questions that nobody waits for, patches
-//! of runs that are over, old events.
+//! of runs that are over, old events, the history of tasks.
 //!
 //! A *round* works in small batches, each a commit, until a batch comes back short. Every worker does rounds of its
 //! own, no leader: rows that another worker is at are skipped, and a row that went is gone for
@@ -17,7 +17,7 @@ use std::time::Duration;
 use node::RetentionSettings;
 use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry};
 use store::StoreError;
-use store::retention::{EventLimits, Reaped};
+use store::retention::{EventLimits, Reaped, TaskRunLimits};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +49,9 @@ impl RetentionMetrics {
         registry.register(Box::new(metrics.seconds.clone()))?;
         // Counters that are there from the start can be watched.
         metrics.reaped(&Reaped::default());
-        metrics.removed("events", 0);
+        for what in ["events", "task_runs", "task_deliveries", "tasks"] {
+            metrics.removed(what, 0);
+        }
         Ok(metrics)
     }
 
@@ -82,6 +84,7 @@ pub type Target = Arc<dyn store::Retention + Send + Sync>;
 pub struct Retention {
     store: Target,
     settings: RetentionSettings,
+    task_runs: TaskRunLimits,
     metrics: RetentionMetrics,
     failing: bool,
 }
@@ -89,8 +92,13 @@ pub struct Retention {
 impl Retention {
     /// The loop, to be run under supervision.
     #[must_use]
-    pub const fn new(store: Target, settings: RetentionSettings, metrics: RetentionMetrics) -> Self {
-        Self { store, settings, metrics, failing: false }
+    pub const fn new(
+        store: Target,
+        settings: RetentionSettings,
+        task_runs: TaskRunLimits,
+        metrics: RetentionMetrics,
+    ) -> Self {
+        Self { store, settings, task_runs, metrics, failing: false }
     }
 
     /// Does rounds until told to stop.
@@ -107,16 +115,29 @@ impl Retention {
     /// One round.
     async fn round(&mut self, stop: &CancellationToken) {
         let began = Instant::now();
+        let parts = self.parts(stop).await;
+        self.metrics.seconds.observe(began.elapsed().as_secs_f64());
+        self.told(&parts);
+    }
+
+    /// One round, for who asks for it: the first failure, after everything was tried.
+    pub(crate) async fn pass(&self, stop: &CancellationToken) -> Result<(), StoreError> {
+        let parts = self.parts(stop).await;
+        parts.into_iter().try_for_each(|(_, outcome)| outcome)
+    }
+
+    async fn parts(&self, stop: &CancellationToken) -> [(&'static str, Result<(), StoreError>); 3] {
         let reaped = self.reap(stop).await;
         let trimmed = match event_limits(&self.settings) {
             Some(limits) => self.trim(limits, stop).await,
             None => Ok(()),
         };
-        self.metrics.seconds.observe(began.elapsed().as_secs_f64());
-        self.told(&[("reap", reaped), ("trim_events", trimmed)]);
+        let runs = self.trim_task_runs(stop).await;
+        [("reap", reaped), ("trim_events", trimmed), ("trim_task_runs", runs)]
     }
 
-    async fn reap(&self, stop: &CancellationToken) -> Result<(), StoreError> {
+    /// Removes what is spent whatever its age.
+    pub(crate) async fn reap(&self, stop: &CancellationToken) -> Result<(), StoreError> {
         let RetentionSettings { nodes_after, sessions_after, batch, .. } = self.settings;
         while !stop.is_cancelled() {
             let began = Instant::now();
@@ -138,6 +159,24 @@ impl Retention {
             if events == 0 {
                 break;
             }
+            rest(stop, began).await;
+        }
+        Ok(())
+    }
+
+    async fn trim_task_runs(&self, stop: &CancellationToken) -> Result<(), StoreError> {
+        let mut after = None;
+        while !stop.is_cancelled() {
+            let began = Instant::now();
+            let trimmed = self.store.trim_task_runs(self.task_runs, after, self.settings.batch).await?;
+            self.metrics.removed("task_runs", trimmed.runs);
+            self.metrics.removed("task_deliveries", trimmed.deliveries);
+            self.metrics.removed("tasks", trimmed.tasks);
+            let full = trimmed.runs >= u64::from(self.settings.batch);
+            if trimmed.next.is_none() && !full {
+                break;
+            }
+            after = trimmed.next;
             rest(stop, began).await;
         }
         Ok(())

@@ -1,14 +1,17 @@
-//! The role: retention and rescue on a node.
+//! The role: tasks, retention and rescue on a node.
 
 use std::sync::Arc;
 
 use domain::NodeId;
 use node::{App, BuildError, Node, RoleName, Settings};
+use outbound::Outbound;
 use process::supervise::Phase;
+use store::retention::TaskRunLimits;
 use tokio::net::TcpListener;
 
 use crate::rescue;
 use crate::retention::{Retention, RetentionMetrics};
+use crate::scheduler::{Actions, Scheduler, SchedulerMetrics, SystemJobs, lost};
 
 /// Builds a node of role worker; `admin` is its only listener.
 ///
@@ -40,12 +43,67 @@ pub fn install(node: &Node, settings: &Settings) -> Result<(), BuildError> {
         rescue::run(operations, interval, stopping).await;
         drained.cancelled().await;
     });
-    let retention = Retention::new(Arc::clone(&node.store) as _, settings.retention.clone(), metrics);
+    let task_runs = TaskRunLimits {
+        max_age: settings.tasks.history_max_age,
+        max_per_task: settings.tasks.history_max_per_task,
+        deliveries: settings.tasks.deliveries_kept,
+    };
+    let housekeeping = || {
+        Retention::new(Arc::clone(&node.store) as _, settings.retention.clone(), task_runs, metrics.clone())
+    };
+    let retention = housekeeping();
+    if settings.scheduler.enabled {
+        schedule(node, settings, housekeeping())?;
+    }
     // It begins no batch once the node stops, and has the drain to end the one at hand.
     let (stopping, drain) = (node.supervisor.token(Phase::Intake), node.supervisor.at(Phase::Drain));
     let drained = drain.token();
     drain.critical("retention", async move {
         retention.run(stopping).await;
+        drained.cancelled().await;
+    });
+    Ok(())
+}
+
+/// Work on tasks.
+fn schedule(node: &Node, settings: &Settings, retention: Retention) -> Result<(), BuildError> {
+    settings.scheduler.check()?;
+    let metrics = SchedulerMetrics::register(node.metrics.registry())?;
+    let outbound = Outbound::new(&settings.outbound).map_err(|error| {
+        tracing::warn!(%error, "no webhooks can be called");
+        error.to_string()
+    });
+    let actions = Actions {
+        operations: node.operations.clone(),
+        outbound,
+        webhook_timeout: settings.scheduler.webhook_timeout,
+        max_output_bytes: settings.scheduler.max_output_bytes,
+        max_body_bytes: settings.messages.max_body_bytes,
+        system: SystemJobs { retention, secrets: settings.secrets.clone() },
+    };
+    let (stopping, drain) = (node.supervisor.token(Phase::Intake), node.supervisor.at(Phase::Drain));
+    let looking = lost::run(
+        Arc::clone(&node.store),
+        settings.scheduler.clone(),
+        metrics.clone(),
+        node.operations.task_wake(),
+        stopping.clone(),
+    );
+    let drained = drain.token();
+    drain.critical("lost runs of tasks", async move {
+        looking.await;
+        drained.cancelled().await;
+    });
+    let scheduler = Scheduler {
+        node: node.info.id,
+        operations: node.operations.clone(),
+        actions: Arc::new(actions),
+        settings: settings.scheduler.clone(),
+        metrics,
+    };
+    let drained = drain.token();
+    drain.critical("scheduler", async move {
+        scheduler.run(stopping).await;
         drained.cancelled().await;
     });
     Ok(())

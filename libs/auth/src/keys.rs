@@ -212,6 +212,17 @@ impl Keys {
     }
 }
 
+/// Reads the signing keys as they are kept, and makes nothing; how many can be read.
+///
+/// # Errors
+///
+/// As [`Keys::open`]; also when there are none.
+pub async fn check(settings: &SecretSettings) -> Result<usize, AuthError> {
+    let dir = settings.signing_key_dir.clone();
+    let set = blocking(move || directory::load(&dir)).await?;
+    Ok(set.keys.len())
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AuthError> + Send + 'static,
 ) -> Result<T, AuthError> {

@@ -18,5 +18,6 @@ pub use database::NoDatabase;
 pub use faces::Faces;
 pub use node::{BuildError, Node, RoleName, VERSION, bind, connector, describe};
 pub use settings::{
-    AllowedOrigins, ClusterMode, ClusterSettings, GatewaySettings, HttpSettings, RetentionSettings, Settings,
+    AllowedOrigins, ClusterMode, ClusterSettings, GatewaySettings, HttpSettings, RetentionSettings,
+    SchedulerSettings, Settings,
 };

@@ -9,6 +9,7 @@ pub mod gateway;
 pub mod http;
 pub mod origins;
 pub mod retention;
+pub mod scheduler;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ pub use gateway::GatewaySettings;
 pub use http::HttpSettings;
 pub use origins::AllowedOrigins;
 pub use retention::RetentionSettings;
+pub use scheduler::SchedulerSettings;
 
 /// The configuration of a node of any role.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -62,6 +64,8 @@ pub struct Settings {
     pub gateway: GatewaySettings,
     /// What is no longer kept.
     pub retention: RetentionSettings,
+    /// Work on tasks.
+    pub scheduler: SchedulerSettings,
     /// Health and metrics.
     pub admin: process::admin::AdminSettings,
     /// Logs.

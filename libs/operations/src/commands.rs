@@ -112,7 +112,7 @@ impl Operations {
     pub fn notified(&self, entry: &Entry) {
         let Some(id) = entry.id.one() else { return };
         match entry.kind {
-            Kind::ToolResult | Kind::AutocompleteAnswered => self.waiters.wake(id),
+            Kind::ToolResult | Kind::AutocompleteAnswered | Kind::RunUpdated => self.waiters.wake(id),
             Kind::TaskDue => self.announcer.task_wake().notify_one(),
             Kind::AutocompleteRequested => {
                 self.asked.heard.lock().insert(RequestId(id));

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::{AgentId, Event, EventId, Principal, RoomId, RunId, UserId, mention, text};
+use domain::{AgentId, Event, EventId, Principal, RoomId, RunId, TaskId, UserId, mention, text};
 use serde::Serialize;
 use store::StoreError;
 use store::messages::{Appended, MessageEdit, NewMessage, Reaction};
-use store::runs::NewRun;
+use store::runs::{NewRun, Requested};
 
 use crate::Operations;
 use crate::error::Error;
@@ -43,6 +43,9 @@ struct CreatedData<'a> {
     mentions: &'a [UserId],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     agents: &'a [AgentId],
+    /// The task that says it in the sender's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<TaskId>,
 }
 
 #[derive(Serialize)]
@@ -62,6 +65,20 @@ impl Operations {
     /// `Invalid` for body or nonce, `NotFound` for a room the sender is not in, or a message
     /// that is answered but not there.
     pub async fn send_message(&self, send: SendMessage) -> Result<Appended, Error> {
+        let (message, runs) = self.compose(send, None).await?;
+        if runs.is_empty() {
+            return self.combiner.append(message).await;
+        }
+        let requested = self.store.append_request(&message, &runs).await?;
+        Ok(self.requested(message.room, requested))
+    }
+
+    /// A message as it is written, with the runs of the agents that it mentions, which go into the same commit.
+    pub(crate) async fn compose(
+        &self,
+        send: SendMessage,
+        task: Option<TaskId>,
+    ) -> Result<(NewMessage, Vec<NewRun>), Error> {
         text::body(&send.body, self.messages.max_body_bytes)?;
         if let Some(nonce) = &send.nonce {
             text::nonce("nonce", nonce)?;
@@ -73,6 +90,7 @@ impl Operations {
             reply_to: send.reply_to,
             mentions: &mentioned.people,
             agents: &mentioned.agents,
+            task_id: task,
         };
         let message = NewMessage {
             id: EventId::new(),
@@ -83,39 +101,29 @@ impl Operations {
             reply_to: send.reply_to,
             trace: send.trace,
         };
-        if mentioned.agents.is_empty() {
-            return self.combiner.append(message).await;
-        }
-        self.send_request(message, &send.body, mentioned.agents).await
+        let input = json(&send.body)?;
+        // An agent that mentions itself asks nobody.
+        let asked = mentioned.agents.into_iter().filter(|agent| Principal::Agent(*agent) != message.sender);
+        let runs = asked.map(|agent| NewRun {
+            id: RunId::new(),
+            room: message.room,
+            agent,
+            requester: message.sender,
+            cause: Some(format!("message:{}", message.id)),
+            input: Arc::clone(&input),
+            max_hops: self.runs.max_hops,
+        });
+        let runs = runs.collect();
+        Ok((message, runs))
     }
 
-    /// Sends a message that mentions agents, with their runs in the same commit.
-    async fn send_request(
-        &self,
-        message: NewMessage,
-        body: &str,
-        agents: Vec<AgentId>,
-    ) -> Result<Appended, Error> {
-        let input = json(&body)?;
-        // An agent that mentions itself asks nobody.
-        let asked = agents.into_iter().filter(|agent| Principal::Agent(*agent) != message.sender);
-        let runs: Vec<NewRun> = asked
-            .map(|agent| NewRun {
-                id: RunId::new(),
-                room: message.room,
-                agent,
-                requester: message.sender,
-                cause: Some(format!("message:{}", message.id)),
-                input: Arc::clone(&input),
-                max_hops: self.runs.max_hops,
-            })
-            .collect();
-        let requested = self.store.append_request(&message, &runs).await?;
+    /// Tells what a message that asks agents has written.
+    pub(crate) fn requested(&self, room: RoomId, requested: Requested) -> Appended {
         for (agent, refusal) in &requested.refused {
-            tracing::info!(%agent, room = %message.room, ?refusal, "an agent that is mentioned was not asked");
+            tracing::info!(%agent, %room, ?refusal, "an agent that is mentioned was not asked");
         }
         self.announcer.events(requested.events);
-        Ok(requested.appended)
+        requested.appended
     }
 
     /// Gives a message a new body.

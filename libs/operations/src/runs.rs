@@ -135,7 +135,7 @@ impl Operations {
     pub async fn cancel_run(&self, actor: Principal, run: RunId) -> Result<BuiltRun, Error> {
         let (run, events) = self.store.cancel_run(actor, run).await?;
         self.announce(events);
-        self.announcer.run_updated(run.id, run.version);
+        self.run_stands(run.id, run.version);
         if run.status.is_final() {
             self.settle_presence(&[run.agent]).await;
         }
@@ -218,9 +218,15 @@ impl Operations {
         self.live.forget(&live);
         drop(writing);
         self.announce(events);
-        self.announcer.run_updated(run.id, run.version);
+        self.run_stands(run.id, run.version);
         self.settle_presence(&[run.agent]).await;
         run.try_into()
+    }
+
+    /// A run stands differently: those who watch it are told, and those who wait for its end look.
+    pub(crate) fn run_stands(&self, run: RunId, version: u64) {
+        self.announcer.run_updated(run, version);
+        self.waiters.wake(run.0);
     }
 
     /// The run, when this execution of it has ended just so.
@@ -266,7 +272,7 @@ impl Operations {
         let Rescued { events, runs, agents } = self.store.rescue_runs(&rules, AT_ONCE).await?;
         self.announce(events);
         for (run, version) in &runs {
-            self.announcer.run_updated(*run, *version);
+            self.run_stands(*run, *version);
         }
         self.settle_presence(&agents).await;
         let (calls, resolved) = self.store.expire_tools(AT_ONCE).await?;

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::task::{Action, Misfire, RunEnd, Trigger};
-use domain::{NodeId, TaskId, TaskRunId, UserId, WorkerSessionId};
+use domain::{Event, NodeId, RunId, TaskId, TaskRunId, UserId, WorkerSessionId};
 use jiff::Timestamp;
 
 use crate::error::StoreError;
 use crate::messages::NewMessage;
-use crate::runs::{NewRun, Requested, RunCreated};
+use crate::runs::{NewRun, Requested, Run, RunCreated};
 use crate::tasks::SigningKey;
 
 /// What a broken fence is answered with.
@@ -275,6 +275,25 @@ pub trait Queue {
     ///
     /// As [`crate::Runs::create_run`]; `Conflict` when the fence does not hold.
     async fn create_run_for_task(&self, fence: &Fence, run: &NewRun) -> Result<RunCreated, StoreError>;
+
+    /// Asks a run of an agent to stop, in the name of a run of a task that follows it; the run, and what was written.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::Runs::cancel_run`]; `Conflict` when the fence does not hold.
+    async fn cancel_run_for_task(
+        &self,
+        fence: &Fence,
+        actor: UserId,
+        run: RunId,
+    ) -> Result<(Run, Vec<Event>), StoreError>;
+
+    /// Hands back what a session has without its worker knowing it: a claim whose answer was lost. How many that were.
+    async fn hand_back_unknown(
+        &self,
+        session: WorkerSessionId,
+        known: &[TaskRunId],
+    ) -> Result<u64, StoreError>;
 
     /// Whether a fence holds now: asked before something is done that no write guards.
     async fn holds(&self, fence: &Fence) -> Result<bool, StoreError>;

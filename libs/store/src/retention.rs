@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domain::TaskId;
 
 use crate::error::StoreError;
 
@@ -53,6 +54,30 @@ impl Reaped {
     }
 }
 
+/// How much of the history is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskRunLimits {
+    /// For how long; zero for ever.
+    pub max_age: Duration,
+    /// How many of a task; 0 for all.
+    pub max_per_task: u32,
+    /// How long deliveries are known.
+    pub deliveries: Duration,
+}
+
+/// What a batch of retention removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TrimmedTaskRuns {
+    /// Runs that are over.
+    pub runs: u64,
+    /// Deliveries.
+    pub deliveries: u64,
+    /// Tasks that were deleted before.
+    pub tasks: u64,
+    /// Where the next batch goes on; `None` at the end.
+    pub next: Option<TaskId>,
+}
+
 /// Retention. Every call works in small batches and can be repeated, interrupted and run by several workers at once.
 #[async_trait]
 pub trait Retention {
@@ -68,4 +93,12 @@ pub trait Retention {
     /// Removes events beyond the limits, at most `batch`, the floor of each stream moved in the same
     /// commit; answers how many. Zero means that nothing is left to do.
     async fn trim_events(&self, limits: EventLimits, batch: u32) -> Result<u64, StoreError>;
+
+    /// Removes a batch of what the history need not keep: of the tasks after `after`.
+    async fn trim_task_runs(
+        &self,
+        limits: TaskRunLimits,
+        after: Option<TaskId>,
+        batch: u32,
+    ) -> Result<TrimmedTaskRuns, StoreError>;
 }

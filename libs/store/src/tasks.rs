@@ -224,30 +224,6 @@ pub struct TaskRun {
     pub output: Option<String>,
 }
 
-/// How much of the history is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TaskRunLimits {
-    /// For how long; zero for ever.
-    pub max_age: Duration,
-    /// How many of a task; 0 for all.
-    pub max_per_task: u32,
-    /// How long deliveries are known.
-    pub deliveries: Duration,
-}
-
-/// What a batch of retention removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TrimmedTaskRuns {
-    /// Runs that are over.
-    pub runs: u64,
-    /// Deliveries.
-    pub deliveries: u64,
-    /// Tasks that were deleted before.
-    pub tasks: u64,
-    /// Where the next batch goes on; `None` at the end.
-    pub next: Option<TaskId>,
-}
-
 /// What is kept of tasks.
 #[async_trait]
 pub trait Tasks {
@@ -323,14 +299,6 @@ pub trait Tasks {
 
     /// Switches all workers on or off.
     async fn switch_scheduler(&self, by: UserId, enabled: bool) -> Result<(), StoreError>;
-
-    /// Removes a batch of what the history need not keep: of the tasks after `after`.
-    async fn trim_task_runs(
-        &self,
-        limits: TaskRunLimits,
-        after: Option<TaskId>,
-        batch: u32,
-    ) -> Result<TrimmedTaskRuns, StoreError>;
 }
 
 /// What somebody may do with a task.

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use async_trait::async_trait;
+use domain::TaskId;
 use parking_lot::Mutex;
+use store::retention::TrimmedTaskRuns;
 use tokio::sync::Notify;
 
 use super::*;
@@ -12,6 +14,7 @@ use super::*;
 struct Rows {
     tickets: u64,
     events: u64,
+    task_runs: u64,
     /// What the next calls of `reap` fail with.
     failures: VecDeque<StoreError>,
     reaps: u32,
@@ -52,7 +55,22 @@ impl store::Retention for Fake {
         rows.events -= events;
         Ok(events)
     }
+
+    async fn trim_task_runs(
+        &self,
+        _: TaskRunLimits,
+        _: Option<TaskId>,
+        batch: u32,
+    ) -> Result<TrimmedTaskRuns, StoreError> {
+        let mut rows = self.rows.lock();
+        let runs = rows.task_runs.min(batch.into());
+        rows.task_runs -= runs;
+        Ok(TrimmedTaskRuns { runs, ..TrimmedTaskRuns::default() })
+    }
 }
+
+const KEPT: TaskRunLimits =
+    TaskRunLimits { max_age: Duration::ZERO, max_per_task: 0, deliveries: Duration::ZERO };
 
 fn settings() -> RetentionSettings {
     RetentionSettings { batch: 10, events_max_per_stream: 7, ..RetentionSettings::default() }
@@ -60,7 +78,7 @@ fn settings() -> RetentionSettings {
 
 fn retention(fake: &Arc<Fake>) -> (Retention, RetentionMetrics) {
     let metrics = RetentionMetrics::register(&Registry::new()).expect("fresh registry");
-    (Retention::new(fake.clone(), settings(), metrics.clone()), metrics)
+    (Retention::new(fake.clone(), settings(), KEPT, metrics.clone()), metrics)
 }
 
 fn removed(metrics: &RetentionMetrics, what: &str) -> u64 {
@@ -70,11 +88,12 @@ fn removed(metrics: &RetentionMetrics, what: &str) -> u64 {
 #[tokio::test]
 async fn a_round_removes_until_nothing_is_left() {
     let fake = Arc::new(Fake::default());
-    *fake.rows.lock() = Rows { tickets: 25, events: 40, ..Rows::default() };
+    *fake.rows.lock() = Rows { tickets: 25, events: 40, task_runs: 20, ..Rows::default() };
     let (mut retention, metrics) = retention(&fake);
     retention.round(&CancellationToken::new()).await;
     assert_eq!(fake.left(), (0, 0));
     assert_eq!((removed(&metrics, "tickets"), removed(&metrics, "events")), (25, 40));
+    assert_eq!((removed(&metrics, "task_runs"), fake.rows.lock().task_runs), (20, 0));
     assert_eq!(fake.rows.lock().reaps, 3, "two full batches and a short one");
 }
 

@@ -10,6 +10,7 @@ use store::accounts::NewUser;
 use store::log::Range;
 use store::messages::NewMessage;
 use store::postgres::{DatabaseSettings, Postgres};
+use store::retention::TaskRunLimits;
 use store::rooms::NewRoom;
 use store::{Accounts as _, Log as _, Messages as _, Rooms as _};
 use tokio::task::JoinSet;
@@ -72,6 +73,8 @@ async fn workers_trim_one_log_together_and_each_event_goes_once() {
     let (stop, mut workers) = (CancellationToken::new(), JoinSet::new());
     let registries = [Registry::new(), Registry::new(), Registry::new()];
     for registry in &registries {
+        let day = Duration::from_secs(86_400);
+        let task_runs = TaskRunLimits { max_age: day, max_per_task: 0, deliveries: day };
         let retention = RetentionSettings {
             interval: Duration::from_secs(1),
             events_max_per_stream: 10,
@@ -79,7 +82,8 @@ async fn workers_trim_one_log_together_and_each_event_goes_once() {
             ..RetentionSettings::default()
         };
         let metrics = RetentionMetrics::register(registry).expect("a fresh registry");
-        workers.spawn(Retention::new(Arc::clone(&store) as _, retention, metrics).run(stop.clone()));
+        workers
+            .spawn(Retention::new(Arc::clone(&store) as _, retention, task_runs, metrics).run(stop.clone()));
     }
     let kept = until("trimming", async || Some(page().await).filter(|page| page.floor == head - 10)).await;
     stop.cancel();

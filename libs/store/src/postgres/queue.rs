@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::{NodeId, TaskId, TaskRunId, UserId, WorkerSessionId};
+use domain::{Event, NodeId, RunId, TaskId, TaskRunId, UserId, WorkerSessionId};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -28,7 +28,7 @@ use crate::queue::{
     ClaimedRun, Fence, FinishedRun, LateTick, LostRun, MovedTick, NOT_HELD, Plan, Promoted, Queue, Work,
     Worked,
 };
-use crate::runs::{NewRun, Requested, RunCreated};
+use crate::runs::{NewRun, Requested, Run, RunCreated};
 use crate::tasks::SigningKey;
 
 mod finish;
@@ -42,6 +42,7 @@ statements! {
     CANCELLED = "queue/cancelled";
     HOLD = "queue/hold";
     HAND_BACK = "queue/hand_back";
+    HAND_BACK_UNKNOWN = "queue/hand_back_unknown";
     PROMOTE = "queue/promote";
     UNBLOCK = "queue/unblock";
     STUCK = "queue/stuck";
@@ -202,6 +203,24 @@ impl Queue for Postgres {
 
     async fn create_run_for_task(&self, fence: &Fence, run: &NewRun) -> Result<RunCreated, StoreError> {
         repeated!(self.try_create_run(run, Some(fence)))
+    }
+
+    async fn cancel_run_for_task(
+        &self,
+        fence: &Fence,
+        actor: UserId,
+        run: RunId,
+    ) -> Result<(Run, Vec<Event>), StoreError> {
+        repeated!(self.try_cancel(actor.into(), run, Some(fence)))
+    }
+
+    async fn hand_back_unknown(
+        &self,
+        session: WorkerSessionId,
+        known: &[TaskRunId],
+    ) -> Result<u64, StoreError> {
+        let known: Vec<Uuid> = known.iter().map(|run| run.0).collect();
+        Ok(self.rows(HAND_BACK_UNKNOWN, &[&session.0, &known]).await?.len() as u64)
     }
 
     async fn holds(&self, fence: &Fence) -> Result<bool, StoreError> {

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domain::TaskId;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -16,7 +17,7 @@ use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
 use crate::postgres::{Postgres, repeated};
-use crate::retention::{EventLimits, Reaped, Retention};
+use crate::retention::{EventLimits, Reaped, Retention, TaskRunLimits, TrimmedTaskRuns};
 
 statements! {
     CANDIDATES = "retention/candidates";
@@ -51,6 +52,15 @@ impl Retention for Postgres {
 
     async fn trim_events(&self, limits: EventLimits, batch: u32) -> Result<u64, StoreError> {
         self.trim(limits, batch).await
+    }
+
+    async fn trim_task_runs(
+        &self,
+        limits: TaskRunLimits,
+        after: Option<TaskId>,
+        batch: u32,
+    ) -> Result<TrimmedTaskRuns, StoreError> {
+        self.trim_history(limits, after, batch).await
     }
 }
 

@@ -114,7 +114,7 @@ impl Runs for Postgres {
     }
 
     async fn cancel_run(&self, actor: Principal, run: RunId) -> Result<(Run, Vec<Event>), StoreError> {
-        repeated!(self.try_cancel(actor, run))
+        repeated!(self.try_cancel(actor, run, None))
     }
 
     async fn open_runs(&self, user: UserId) -> Result<Vec<OpenRun>, StoreError> {

@@ -20,9 +20,10 @@ use crate::postgres::statement::statements;
 use crate::postgres::transaction::Step;
 use crate::postgres::{Postgres, repeated};
 use crate::queue::Next;
+use crate::retention::{TaskRunLimits, TrimmedTaskRuns};
 use crate::tasks::{
     CalledHook, Hook, HookSignature, NewTask, NewTaskRun, Queued, SigningKey, Task, TaskEdit, TaskFilter,
-    TaskRights, TaskRun, TaskRunLimits, TaskSettings, Tasks, TrimmedTaskRuns,
+    TaskRights, TaskRun, TaskSettings, Tasks,
 };
 
 statements! {
@@ -208,8 +209,11 @@ impl Tasks for Postgres {
         self.rows(SWITCH, &[&SCHEDULER, &enabled, &by.0]).await?;
         Ok(())
     }
+}
 
-    async fn trim_task_runs(
+impl Postgres {
+    /// `Retention::trim_task_runs`.
+    pub(super) async fn trim_history(
         &self,
         limits: TaskRunLimits,
         after: Option<TaskId>,
@@ -227,9 +231,7 @@ impl Tasks for Postgres {
         let tasks = self.rows(BURY, &[&most]).await?;
         Ok(TrimmedTaskRuns { runs, deliveries: deliveries.len() as u64, tasks: tasks.len() as u64, next })
     }
-}
 
-impl Postgres {
     async fn try_create_task(&self, task: &NewTask) -> Result<(Task, bool), Fault> {
         let (id, owner) = (task.id.0, task.owner.0);
         let stored = Stored::of(&task.settings)?;

@@ -17,22 +17,26 @@ use crate::postgres::consumers::ROOMS;
 use crate::postgres::pool::Session;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
-use crate::postgres::transaction::Transaction;
+use crate::postgres::transaction::{Step, Transaction};
+use crate::queue::Fence;
 use crate::runs::Run;
 
 impl Postgres {
-    pub(super) async fn try_cancel(&self, actor: Principal, run: RunId) -> Result<(Run, Vec<Event>), Fault> {
+    /// Asks a run to stop; in the name of a run of a task, if there is a fence.
+    pub(in crate::postgres) async fn try_cancel(
+        &self,
+        actor: Principal,
+        run: RunId,
+        fence: Option<&Fence>,
+    ) -> Result<(Run, Vec<Event>), Fault> {
         let id = [run.0];
         let asked = id.as_slice();
         let session = self.session().await?;
         let streams = session.streams_of(asked).await?;
-        let (transaction, [_, locked, may]) = session
-            .begin([
-                (append::LOCK, &[&streams]),
-                (LOCK, &[&asked]),
-                (MAY_CANCEL, &[&run.0, &actor.id(), &actor.kind()]),
-            ])
-            .await?;
+        let (actor_id, actor_kind) = (actor.id(), actor.kind());
+        let steps: [Step<'_>; 3] =
+            [(append::LOCK, &[&streams]), (LOCK, &[&asked]), (MAY_CANCEL, &[&run.0, &actor_id, &actor_kind])];
+        let (transaction, [_, locked, may]) = session.begin_within(fence, steps).await?;
         let (transaction, run) = transaction.decided(judge(&locked, &may)).await?;
         let drafts = transaction.stop(&run, actor.into(), &streams).await;
         let (transaction, drafts) = transaction.decided(drafts).await?;
