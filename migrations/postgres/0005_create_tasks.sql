@@ -20,7 +20,8 @@ CREATE TABLE tasks (
     misfire        text NOT NULL CHECK (misfire IN ('skip', 'once')),
     -- Grows with each edit: who computed something from a task says from which version.
     version        bigint NOT NULL DEFAULT 1,
-    -- The next tick as the newest edit saw it, for a worker that finishes a run of an older version.
+    -- The version by which it was last planned anew, and its next tick as that edit saw it: for a worker that finishes a run of an older one.
+    planned_by     bigint NOT NULL DEFAULT 1,
     planned_for    timestamptz,
     -- SHA-256 of the secret in the hook's address.
     hook_hash      bytea,
@@ -31,8 +32,8 @@ CREATE TABLE tasks (
     webhook_key    bytea,
     -- Runs that the history no longer has.
     forgotten_runs bigint NOT NULL DEFAULT 0,
-    created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    updated_at     timestamptz NOT NULL DEFAULT now(),
     -- Its history goes in small batches, then the row.
     deleted_at     timestamptz
 );
@@ -85,7 +86,7 @@ CREATE TABLE task_queue (
 CREATE UNIQUE INDEX task_queue_active ON task_queue (task_id) WHERE state IN ('ready', 'running');
 -- One tick of a task at a time, with its attempts.
 CREATE UNIQUE INDEX task_queue_tick ON task_queue (task_id) WHERE trigger = 'schedule';
-CREATE INDEX task_queue_parked ON task_queue (task_id) WHERE state IN ('waiting', 'blocked');
+CREATE INDEX task_queue_parked ON task_queue (task_id, due_at, id) WHERE state IN ('waiting', 'blocked');
 CREATE INDEX task_queue_due ON task_queue (due_at, id) WHERE state = 'waiting';
 CREATE INDEX task_queue_ready ON task_queue (turn, id) WHERE state = 'ready';
 CREATE INDEX task_queue_flow ON task_queue (owner_id, cost, turn) WHERE state = 'ready';

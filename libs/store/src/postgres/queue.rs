@@ -56,6 +56,8 @@ statements! {
     FORGET_WORKERS = "queue/forget_workers";
 }
 
+/// For how long a session that is being ended has its lease, in microseconds.
+const CLOSING: i64 = 60_000_000;
 /// Tasks of which a blocked run is looked for at one time.
 const STUCK_AT_ONCE: i64 = 1000;
 
@@ -83,12 +85,16 @@ impl Queue for Postgres {
     async fn close_worker(&self, session: WorkerSessionId) -> Result<u64, StoreError> {
         let none = None::<Vec<Uuid>>;
         let no_epochs = None::<Vec<i64>>;
-        let back: Result<[Vec<Row>; 2], StoreError> = repeated!(async {
-            let steps: [Step<'_>; 2] =
-                [(HAND_BACK, &[&session.0, &none, &no_epochs]), (CLOSE, &[&session.0])];
+        let back: Result<[Vec<Row>; 3], StoreError> = repeated!(async {
+            // Renewed first: a claim that is under way is waited for, and one that comes later finds the session over.
+            let steps: [Step<'_>; 3] = [
+                (RENEW, &[&session.0, &CLOSING]),
+                (HAND_BACK, &[&session.0, &none, &no_epochs]),
+                (CLOSE, &[&session.0]),
+            ];
             self.session().await?.transact(steps).await
         });
-        let [back, _] = back?;
+        let [_, back, _] = back?;
         Ok(back.len() as u64)
     }
 
@@ -111,7 +117,7 @@ impl Queue for Postgres {
             Err(fault) => Some(Err(fault)),
         });
         let blocked: Vec<Uuid> = blocked.collect::<Result<_, Fault>>()?;
-        self.unblock(&blocked).await?;
+        self.unblock_next(&blocked).await;
         let next = self.row(NEXT_DUE, &[]).await?;
         let seconds = next.map(|row| row.value::<f64>("seconds")).transpose()?;
         Ok(Promoted {
@@ -147,10 +153,7 @@ impl Queue for Postgres {
         let batch = finish::Batch::new(&finished);
         let (gone, claimed) = repeated!(self.try_work(session, &batch, &work))?;
         let (finished, tasks) = finish::gone(&gone)?;
-        // What is over is over: a look for what it blocked that fails is made up for by tidy_queue.
-        if let Err(error) = self.unblock(&tasks).await {
-            tracing::debug!(%error, "can't look for runs that waited for others of their tasks");
-        }
+        self.unblock_next(&tasks).await;
         let mut claimed: Vec<ClaimedRun> = claimed.iter().map(claimed_run).collect::<Result<_, Fault>>()?;
         claimed.sort_by_key(|run| (run.turn, run.id));
         Ok(Worked { finished, claimed })
@@ -179,7 +182,7 @@ impl Queue for Postgres {
         let batch = finish::Batch::new(&lost);
         let rows = self.rows(FINISH, &batch.params(&false)).await?;
         let (lost, tasks) = finish::gone(&rows)?;
-        self.unblock(&tasks).await?;
+        self.unblock_next(&tasks).await;
         Ok(lost)
     }
 
@@ -252,8 +255,15 @@ impl Postgres {
         }
     }
 
-    /// Makes the next blocked run of each of these tasks ready, if none is.
-    pub(super) async fn unblock(&self, tasks: &[Uuid]) -> Result<(), StoreError> {
+    /// Makes the next blocked run of each of these tasks ready, if none is: after a commit, which stands. A look that fails is made up for by
+    /// [`Queue::tidy_queue`].
+    pub(super) async fn unblock_next(&self, tasks: &[Uuid]) {
+        if let Err(error) = self.unblock(tasks).await {
+            tracing::debug!(%error, "can't look for runs that wait for others of their tasks");
+        }
+    }
+
+    async fn unblock(&self, tasks: &[Uuid]) -> Result<(), StoreError> {
         if !tasks.is_empty() {
             self.rows(UNBLOCK, &[&tasks]).await?;
         }

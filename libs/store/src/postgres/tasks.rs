@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::error::{Refusal, StoreError};
 use crate::postgres::interval::micros;
+use crate::postgres::pool::Session;
 use crate::postgres::queue::{number, tick};
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
@@ -36,7 +37,9 @@ statements! {
     PLAN = "tasks/plan";
     UNPLAN = "tasks/unplan";
     EDIT = "tasks/edit";
+    KNOWN = "tasks/known";
     DELETE = "tasks/delete";
+    STOP_ALL = "tasks/stop_all";
     DROP_QUEUED = "tasks/drop_queued";
     SET_HOOK = "tasks/set_hook";
     HOOK = "tasks/hook";
@@ -107,15 +110,15 @@ impl Tasks for Postgres {
         let edited = repeated!(self.try_edit_task(edit))?;
         if edited && edit.replan {
             // What was thrown away may have stood in the way of a run that was asked for.
-            self.unblock(&[edit.id.0]).await?;
+            self.unblock_next(&[edit.id.0]).await;
         }
         Ok(edited)
     }
 
     async fn delete_task(&self, id: TaskId) -> Result<bool, StoreError> {
         repeated!(async {
-            let steps: [Step<'_>; 2] = [(DELETE, &[&id.0]), (DROP_QUEUED, &[&id.0])];
-            let [deleted, _] = self.session().await?.transact(steps).await?;
+            let steps: [Step<'_>; 3] = [(DELETE, &[&id.0]), (STOP_ALL, &[&id.0]), (DROP_QUEUED, &[&id.0])];
+            let [deleted, ..] = self.session().await?.transact(steps).await?;
             Ok(!deleted.is_empty())
         })
     }
@@ -154,7 +157,7 @@ impl Tasks for Postgres {
             .await?
             .ok_or(NO_TASK)?;
         match row.value::<Option<&str>>("state")? {
-            Some("blocked") => self.unblock(&[run.task.0]).await?,
+            Some("blocked") => self.unblock_next(&[run.task.0]).await,
             Some(_) => {}
             None => return self.not_queued(run, &row).await,
         }
@@ -192,7 +195,7 @@ impl Tasks for Postgres {
             }
             let (tick, at) = tick(next).map_or((None, None), |(tick, at)| (Some(tick), at));
             if let Some(row) = self.row(CANCEL_QUEUED, &[&id.0, &bigint(version), &tick, &at]).await? {
-                self.unblock(&[row.value("task_id")?]).await?;
+                self.unblock_next(&[row.value("task_id")?]).await;
                 break;
             }
         }
@@ -224,12 +227,18 @@ impl Postgres {
         let row = self.row(TRIM, &[&after.map(Uuid::from), &max_age, &per_task, &most]).await?;
         let row = row.ok_or_else(|| Fault::internal("tasks/trim gave no row"))?;
         let runs = row.count("runs")?;
-        // There is more of the same page.
-        let next =
-            if runs >= u64::from(batch) { after } else { row.value::<Option<Uuid>>("next")?.map(TaskId) };
-        let deliveries = self.rows(TRIM_DELIVERIES, &[&micros(limits.deliveries), &most]).await?;
-        let tasks = self.rows(BURY, &[&most]).await?;
-        Ok(TrimmedTaskRuns { runs, deliveries: deliveries.len() as u64, tasks: tasks.len() as u64, next })
+        let deliveries = self.rows(TRIM_DELIVERIES, &[&micros(limits.deliveries), &most]).await?.len() as u64;
+        let tasks = self.rows(BURY, &[&most]).await?.len() as u64;
+        let full = u64::from(batch);
+        let next = if runs >= full {
+            // There is more of the same page.
+            Some(after.unwrap_or(TaskId(Uuid::nil())))
+        } else {
+            row.value::<Option<Uuid>>("next")?.map(TaskId)
+        };
+        // Behind the last task there may be more of what lies in no page.
+        let next = next.or((deliveries >= full || tasks >= full).then_some(TaskId(Uuid::max())));
+        Ok(TrimmedTaskRuns { runs, deliveries, tasks, next })
     }
 
     async fn try_create_task(&self, task: &NewTask) -> Result<(Task, bool), Fault> {
@@ -240,7 +249,7 @@ impl Postgres {
         if let Some(key) = &task.key {
             let recalled = session.query(RECALL, &[&owner, key]).await?;
             if let Some(row) = recalled.first() {
-                return self.made_before(task, row).await;
+                return session.made_before(task, row).await;
             }
         }
         let (transaction, [_, counted, judged]) = session
@@ -296,14 +305,6 @@ impl Postgres {
         Ok((read(row)?, true))
     }
 
-    async fn made_before(&self, task: &NewTask, recalled: &Row) -> Result<(Task, bool), Fault> {
-        if recalled.value::<&str>("subject")? != "task" {
-            return Err(Refusal::NonceReused.into());
-        }
-        let made = self.task(task.owner, TaskId(recalled.value("created_id")?)).await?;
-        Ok((made.ok_or(NO_TASK)?, false))
-    }
-
     async fn try_edit_task(&self, edit: &TaskEdit) -> Result<bool, Fault> {
         let (id, s) = (edit.id.0, &edit.settings);
         let stored = Stored::of(s)?;
@@ -328,12 +329,13 @@ impl Postgres {
                     &s.misfire.as_str(),
                     &edit.next,
                     &webhook_key,
+                    &edit.replan,
                 ],
             )])
             .await?;
         let Some(row) = edited.first() else {
-            transaction.rollback().await;
-            return Ok(false);
+            let [known] = transaction.commit([(KNOWN, &[&id])]).await?;
+            return if known.is_empty() { Err(NO_TASK.into()) } else { Ok(false) };
         };
         let owner: Uuid = row.value("owner_id")?;
         let [judged] = transaction.run([(JUDGE, &[&owner, &stored.room, &stored.agent])]).await?;
@@ -365,6 +367,18 @@ impl Postgres {
 fn has_room(counted: &[Row], max: u32) -> Result<(), Fault> {
     let row = counted.first().ok_or_else(|| Fault::internal("tasks/count_own gave no row"))?;
     if row.count("tasks")? < u64::from(max) { Ok(()) } else { Err(TOO_MANY.into()) }
+}
+
+impl Session {
+    /// What a key made, read on the connection that is held already: who holds one and waits for another may wait for ever.
+    async fn made_before(&self, task: &NewTask, recalled: &Row) -> Result<(Task, bool), Fault> {
+        if recalled.value::<&str>("subject")? != "task" {
+            return Err(Refusal::NonceReused.into());
+        }
+        let id: Uuid = recalled.value("created_id")?;
+        let made = self.query(READ, &[&task.owner.0, &id]).await?;
+        Ok((read(made.first().ok_or(NO_TASK)?)?, false))
+    }
 }
 
 /// What `tasks/judge` says.

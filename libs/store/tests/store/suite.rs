@@ -33,6 +33,13 @@ pub(crate) mod run_races;
 pub(crate) mod runs;
 pub(crate) mod scene;
 pub(crate) mod sessions;
+pub(crate) mod task_calls;
+pub(crate) mod task_claims;
+pub(crate) mod task_fences;
+pub(crate) mod task_history;
+pub(crate) mod task_scene;
+pub(crate) mod task_ticks;
+pub(crate) mod tasks;
 pub(crate) mod tickets;
 pub(crate) mod tools;
 pub(crate) mod world;
@@ -280,6 +287,71 @@ macro_rules! contract_tests {
                 a_revoked_agent_ends_its_runs
                 an_agent_that_is_removed_ends_its_runs_there
                 a_deleted_message_leaves_no_text_with_agents
+            }
+            tasks {
+                a_task_is_kept_as_it_was_made
+                a_key_makes_one_task
+                a_task_is_for_rooms_of_its_owner
+                an_edit_is_made_from_what_stands
+                who_may_do_what_with_a_task
+                tasks_and_runs_are_listed_by_id
+                a_hook_is_found_until_there_is_another
+                the_key_of_a_webhook_stays_until_it_is_replaced
+                an_owner_has_so_many_tasks
+            }
+            task_calls {
+                a_delivery_queues_one_run
+                who_does_not_listen_queues_nothing
+                a_task_takes_so_many_and_no_more
+                what_is_no_text_leaves_nothing
+                asking_meets_an_end
+                what_waits_for_an_end_is_found
+                what_its_finder_left_is_tidied
+                deleting_meets_everything
+            }
+            task_claims {
+                a_claim_gives_what_is_needed_to_work
+                a_run_is_claimed_once_however_many_claim
+                a_claim_takes_no_more_than_it_may
+                nothing_is_given_to_who_is_over
+                a_task_runs_once_at_a_time
+                who_has_much_delays_nobody
+                who_comes_new_has_their_share_and_no_more
+                priorities_weigh_and_starve_nobody
+                what_is_handed_back_is_first_and_the_same_attempt
+                the_line_does_not_go_back
+            }
+            task_fences {
+                who_holds_a_run_writes_in_its_name
+                who_is_over_writes_nothing
+                another_number_or_worker_is_kept_out
+                who_is_good_loses_nothing
+                of_many_who_take_up_a_run_one_does
+                an_end_and_a_loss_agree
+                who_hangs_is_taken_from
+                what_a_worker_does_not_know_is_handed_back
+            }
+            task_history {
+                the_newest_runs_of_a_task_are_kept
+                old_runs_go
+                what_was_deleted_goes_entirely
+                every_task_has_its_turn
+                deliveries_are_known_for_a_while
+            }
+            task_ticks {
+                a_tick_waits_for_its_time
+                a_tick_is_followed_by_the_next
+                a_task_planned_anew_goes_on_as_its_edit_says
+                an_edit_that_leaves_the_times_changes_nothing_of_them
+                nothing_follows_in_a_task_that_is_paused_or_gone
+                a_task_that_goes_on_again_has_one_tick
+                a_retry_waits_and_is_the_same_chain
+                a_lost_tick_is_tried_again_at_once
+                a_cancelled_run_is_over_or_told
+                a_cancelled_tick_is_followed_as_its_edit_says
+                late_ticks_wait_to_be_moved
+                of_many_that_are_due_one_is_ready
+                of_many_who_promote_each_run_is_ready_once
             }
             tools {
                 a_call_is_made_and_answered

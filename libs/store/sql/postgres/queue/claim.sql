@@ -28,7 +28,9 @@ claimed AS (
         queue.delivery_id, queue.input
 ),
 moved AS MATERIALIZED (
-    SELECT setval('task_turn', max(turn)) AS turn FROM claimed HAVING count(*) > 0
+    SELECT setval('task_turn', greatest(max(turn), (SELECT last_value FROM task_turn))) AS turn
+    FROM claimed
+    HAVING count(*) > 0
 )
 SELECT
     claimed.*, task.name, task.action::text AS action, task.max_runtime_ms, task.webhook_key, task.version, task.schedule,

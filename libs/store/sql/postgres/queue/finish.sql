@@ -1,5 +1,5 @@
 -- Records runs that are over, each if it is its session's still, and queues what comes after them: the next attempt or, when there is none, the
--- next tick. Of a task that was edited meanwhile the tick is the one that the edit planned; of one that was deleted nothing.
+-- next tick. Of a task that was planned anew meanwhile the tick is the one that the edit planned; of one that is paused or deleted there is none.
 -- Tasks are locked before their runs, as edits do it.
 -- $1 runs, $2 tasks, $3 sessions, $4 epochs, $5 statuses, $6 errors, $7 outputs, $8 versions of the tasks,
 -- $9 next attempts, $10 their pauses in microseconds, $11 next ticks, $12 their times,
@@ -24,7 +24,7 @@ holders AS MATERIALIZED (
     FOR SHARE
 ),
 kept AS MATERIALIZED (
-    SELECT id, version, planned_for, cost
+    SELECT id, planned_by, planned_for, cost, is_active
     FROM tasks
     WHERE id IN (SELECT task_id FROM input WHERE next_attempt IS NOT NULL OR next_tick IS NOT NULL) AND deleted_at IS NULL
     FOR SHARE
@@ -60,7 +60,8 @@ retried AS (
         clock_timestamp() + gone.pause * interval '1 microsecond', gone.scheduled_for, gone.delivery_id, gone.input
     FROM gone
     JOIN kept ON kept.id = gone.task_id
-    WHERE gone.next_attempt IS NOT NULL AND (gone.trigger <> 'schedule' OR kept.version = gone.version)
+    WHERE gone.next_attempt IS NOT NULL
+        AND (gone.trigger <> 'schedule' OR (kept.is_active AND kept.planned_by <= gone.version))
 ),
 followed AS (
     INSERT INTO task_queue (id, task_id, owner_id, chain_id, state, trigger, cost, due_at, scheduled_for)
@@ -68,11 +69,11 @@ followed AS (
     FROM (
         SELECT
             gone.next_tick AS id, gone.task_id, gone.owner_id, kept.cost,
-            CASE WHEN kept.version = gone.version THEN gone.next_time ELSE kept.planned_for END AS time
+            CASE WHEN kept.planned_by <= gone.version THEN gone.next_time ELSE kept.planned_for END AS time
         FROM gone
         JOIN kept ON kept.id = gone.task_id
-        WHERE gone.trigger = 'schedule' AND gone.next_tick IS NOT NULL
-            AND (gone.next_attempt IS NULL OR kept.version <> gone.version)
+        WHERE gone.trigger = 'schedule' AND gone.next_tick IS NOT NULL AND kept.is_active
+            AND (gone.next_attempt IS NULL OR kept.planned_by > gone.version)
     ) AS tick
     WHERE time IS NOT NULL
 )

@@ -1,8 +1,9 @@
 -- Makes sure that a run is a session's until the end of the transaction: whoever would take the run away waits. No row when it is not.
+-- The session itself is not locked: a write that takes long must not keep it from being renewed.
 -- $1 session, $2 run, $3 epoch
 SELECT queue.id
 FROM task_queue AS queue
 JOIN task_workers AS worker ON worker.id = queue.worker_id
 WHERE queue.id = $2 AND queue.state = 'running' AND queue.worker_id = $1 AND queue.epoch = $3
     AND worker.lease_until > clock_timestamp()
-FOR SHARE
+FOR SHARE OF queue

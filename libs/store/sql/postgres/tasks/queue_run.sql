@@ -1,5 +1,5 @@
 -- Queues a run that is asked for: ready, or blocked while another run of the task is. One row: what became of it.
--- A delivery counts only together with its run. When two make a run ready at once, the unique index refuses one, which is repeated.
+-- The tick that the task waits for is no queued run. A delivery counts only together with its run. When two make a run ready at once, the unique index refuses one, which is repeated.
 -- $1 run, $2 task, $3 trigger, $4 delivery (or null), $5 input (or null), $6 most that may wait
 WITH task AS MATERIALIZED (
     SELECT id, owner_id, cost, is_active FROM tasks WHERE id = $2 AND deleted_at IS NULL FOR SHARE
@@ -8,7 +8,16 @@ judged AS MATERIALIZED (
     SELECT
         task.*,
         is_active OR $3 <> 'webhook' AS listens,
-        (SELECT count(*) FROM task_queue WHERE task_id = $2 AND state IN ('waiting', 'blocked')) < $6 AS has_room,
+        (
+            SELECT count(*)
+            FROM (
+                SELECT
+                FROM task_queue
+                WHERE task_id = $2 AND state IN ('waiting', 'blocked')
+                    AND NOT (state = 'waiting' AND trigger = 'schedule' AND attempt = 1)
+                LIMIT $6
+            ) AS parked
+        ) + (SELECT count(*) FROM task_queue WHERE task_id = $2 AND state = 'ready') < $6 AS has_room,
         EXISTS (SELECT FROM task_queue WHERE task_id = $2 AND state IN ('ready', 'running')) AS busy
     FROM task
 ),

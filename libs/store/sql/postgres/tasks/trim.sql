@@ -15,7 +15,8 @@ limits AS MATERIALIZED (
         END AS too_many,
         CASE
             WHEN $2::bigint > 0 THEN (
-                lpad(to_hex(((extract(epoch FROM now()) * 1000000 - $2::bigint) / 1000)::bigint), 12, '0') || repeat('0', 20)
+                lpad(to_hex(greatest((extract(epoch FROM now()) * 1000000 - $2::bigint) / 1000, 0)::bigint), 12, '0')
+                || repeat('0', 20)
             )::uuid
         END AS too_old
     FROM page
@@ -24,15 +25,14 @@ spent AS MATERIALIZED (
     SELECT run.id
     FROM limits
     CROSS JOIN LATERAL (
-        SELECT found.id
-        FROM (
-            SELECT task_runs.id FROM task_runs WHERE task_runs.task_id = limits.id AND task_runs.id <= limits.too_many
-            UNION
-            SELECT task_runs.id
-            FROM task_runs
-            WHERE task_runs.task_id = limits.id AND task_runs.id < limits.too_old
-                AND task_runs.finished_at < now() - $2::bigint * interval '1 microsecond'
-        ) AS found
+        SELECT task_runs.id
+        FROM task_runs
+        WHERE task_runs.task_id = limits.id AND task_runs.id <= greatest(limits.too_many, limits.too_old)
+            AND (
+                task_runs.id <= limits.too_many
+                OR (task_runs.id < limits.too_old AND extract(epoch FROM now() - task_runs.finished_at) * 1000000 > $2::bigint)
+            )
+        ORDER BY task_runs.id
         LIMIT $4
     ) AS run
     LIMIT $4

@@ -1,4 +1,4 @@
--- Forgets deliveries that are old, or whose task is deleted.
+-- Forgets deliveries that are old.
 -- $1 how long they are kept in microseconds, $2 most rows at once
 WITH spent AS MATERIALIZED (
     SELECT task_id, delivery_id
