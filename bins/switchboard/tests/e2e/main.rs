@@ -30,6 +30,7 @@ mod single;
 mod slow;
 mod sse;
 mod takeover;
+mod tasks;
 mod tools;
 mod wire;
 mod world;

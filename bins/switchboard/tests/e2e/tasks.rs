@@ -1,0 +1,236 @@
+//! Tasks over several workers that die, hang and lose their database.
+//!
+//! What is looked at in the end is the history: each tick of a schedule that was begun has one run that succeeded, or runs that were lost, each
+//! followed by its retry; and no run of a task was begun before the one before it was over.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use domain::task::{Action, Misfire, Priority, SystemJob};
+use domain::{Schedule, TaskId, UserId};
+use jiff::Timestamp;
+use rand::Rng;
+use store::Tasks;
+use store::postgres::{DatabaseSettings, Postgres};
+use store::tasks::{NewTask, TaskSettings};
+use testkit::cluster::ClusterOptions;
+use testkit::postgres::OwnServer;
+use tokio::time::Instant;
+
+use crate::world::World;
+
+const LEASE: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_secs(1);
+const WORKERS: usize = 4;
+
+fn workers(options: ClusterOptions) -> ClusterOptions {
+    options
+        .nodes(1, 0, WORKERS)
+        .setting("scheduler.lease", "2s")
+        .setting("scheduler.interval", "1s")
+        .setting("scheduler.startup_jitter", "200ms")
+}
+
+/// The store, past the nodes.
+pub(crate) async fn store(url: &str) -> Postgres {
+    let settings = DatabaseSettings::with_url(url);
+    Postgres::connect(&settings, &prometheus::Registry::new()).await.expect("the store")
+}
+
+async fn make(store: &Postgres, owner: UserId, name: String, schedule: &str) -> TaskId {
+    let now = Timestamp::now();
+    let first = Schedule::parse(schedule, "UTC").expect("a schedule").anchored_at(now).next_after(now);
+    let settings = TaskSettings {
+        name,
+        schedule: Some(schedule.to_owned()),
+        timezone: "UTC".into(),
+        anchor: now,
+        action: Action::System { name: SystemJob::Noop },
+        is_active: true,
+        priority: Priority::Normal,
+        max_runtime: Duration::from_secs(60),
+        retries: 20,
+        misfire: Misfire::Once,
+    };
+    let id = TaskId::new();
+    let task =
+        NewTask { id, owner, settings, first, hook: None, webhook_key: None, key: None, max_per_owner: 1000 };
+    store.create_task(&task).await.expect("a task");
+    id
+}
+
+/// One line of the history.
+#[derive(Debug, Clone)]
+struct Line {
+    task: String,
+    status: String,
+    attempt: u32,
+    tick: Timestamp,
+    started: Option<Timestamp>,
+    finished: Timestamp,
+}
+
+async fn history(world: &World) -> Vec<Line> {
+    let rows = world
+        .sql(
+            "SELECT task_id, status, attempt, to_char(scheduled_for AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), \
+             to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), \
+             to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
+             FROM task_runs ORDER BY task_id, scheduled_for, attempt",
+        )
+        .await;
+    let line = |row: Vec<Option<String>>| {
+        let time =
+            |text: &Option<String>| text.as_ref().map(|text| text.parse::<Timestamp>().expect("a time"));
+        Line {
+            task: row[0].clone().expect("a task"),
+            status: row[1].clone().expect("a status"),
+            attempt: row[2].as_ref().expect("an attempt").parse().expect("a number"),
+            tick: time(&row[3]).expect("a tick"),
+            started: time(&row[4]),
+            finished: time(&row[5]).expect("an end"),
+        }
+    };
+    rows.into_iter().map(line).collect()
+}
+
+/// Each tick that was begun came to one success, after as many lost attempts as there were; in order, one at a time.
+fn check(lines: &[Line]) {
+    let mut ticks: BTreeMap<(&str, Timestamp), Vec<&Line>> = BTreeMap::new();
+    for line in lines {
+        ticks.entry((&line.task, line.tick)).or_default().push(line);
+    }
+    let mut last: HashMap<&str, &Line> = HashMap::new();
+    for ((task, tick), attempts) in &ticks {
+        for (n, line) in attempts.iter().enumerate() {
+            assert_eq!(line.attempt as usize, n + 1, "{tick} of {task}: {attempts:?}");
+            let wanted = if n + 1 == attempts.len() { "succeeded" } else { "lost" };
+            assert_eq!(line.status, wanted, "{tick} of {task}: {attempts:?}");
+            let started = line.started.expect("begun");
+            if let Some(before) = last.get(task) {
+                assert!(started >= before.finished, "two at once: {before:?} and {line:?}");
+            }
+            last.insert(task, line);
+        }
+    }
+}
+
+/// Ticks that nobody ran stand between the tick and the end of the run before: those stand for them.
+fn check_nothing_was_missed(lines: &[Line], every: Duration, slack: Duration) {
+    let mut by_task: HashMap<&str, Vec<&Line>> = HashMap::new();
+    for line in lines.iter().filter(|line| line.status == "succeeded") {
+        by_task.entry(&line.task).or_default().push(line);
+    }
+    for runs in by_task.values() {
+        for pair in runs.windows(2) {
+            let gap = pair[1].tick.duration_since(pair[0].tick).unsigned_abs();
+            let busy = pair[0].finished.duration_since(pair[0].tick).unsigned_abs();
+            assert!(
+                gap <= every + busy + slack,
+                "nobody ran what came after {:?}, next is {:?}",
+                pair[0],
+                pair[1]
+            );
+        }
+    }
+}
+
+/// Nothing is left behind: what is in the queue is the next tick of each task, and nobody holds anything for longer than a lease.
+async fn until_nothing_is_stuck(world: &World, tasks: usize) {
+    let deadline = Instant::now() + LEASE + INTERVAL + Duration::from_secs(20);
+    loop {
+        let rows = world
+            .sql("SELECT count(*), count(*) FILTER (WHERE due_at < now() - interval '3 seconds' OR attempt > 1) FROM task_queue")
+            .await;
+        let number =
+            |n: usize| rows[0][n].as_ref().and_then(|text| text.parse::<usize>().ok()).expect("a number");
+        if number(0) == tasks && number(1) == 0 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{} in the queue, {} of them stuck", number(0), number(1));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn tasks_that_tick(world: &World, count: usize) -> HashSet<String> {
+    let alex = world.person(1, "alex").await;
+    let store = store(&world.database).await;
+    let mut made = HashSet::new();
+    for n in 0..count {
+        let schedule = if n % 10 == 0 { "* * * * *" } else { "every 1s" };
+        made.insert(make(&store, alex.id, format!("tick {n}"), schedule).await.to_string());
+    }
+    made
+}
+
+async fn runs(world: &World) -> usize {
+    let rows = world.sql("SELECT count(*) FROM task_runs").await;
+    rows[0][0].as_ref().and_then(|text| text.parse().ok()).expect("a number")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_hundred_kills_of_workers_leave_each_tick_done_once() {
+    const TASKS: usize = 200;
+    const KILLS: usize = 100;
+    let mut world = World::with(workers).await;
+    tasks_that_tick(&world, TASKS).await;
+    for kill in 0..KILLS {
+        let name = format!("worker-{}", rand::rng().random_range(1..=WORKERS));
+        let before = runs(&world).await;
+        let pause = Duration::from_millis(rand::rng().random_range(50..700));
+        tokio::time::sleep(pause).await;
+        world.cluster.kill(&name).await;
+        world.cluster.start_again(&name).await;
+        if kill % 10 == 9 {
+            until_more(&world, before).await;
+        }
+    }
+    until_nothing_is_stuck(&world, TASKS).await;
+    let lines = history(&world).await;
+    check(&lines);
+    check_nothing_was_missed(
+        &lines.iter().filter(|line| line.tick.subsec_nanosecond() != 0).cloned().collect::<Vec<_>>(),
+        Duration::from_secs(1),
+        Duration::from_secs(3),
+    );
+    let lost = lines.iter().filter(|line| line.status == "lost").count();
+    let done = lines.iter().filter(|line| line.status == "succeeded").count();
+    assert!(done > TASKS * 10, "only {done} runs succeeded");
+    println!("{done} runs succeeded, {lost} were lost");
+}
+
+/// Waits until more runs are over.
+async fn until_more(world: &World, before: usize) {
+    let deadline = Instant::now() + LEASE + INTERVAL + Duration::from_secs(20);
+    while runs(world).await <= before {
+        assert!(Instant::now() < deadline, "nothing goes on after {before} runs");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_restart_of_the_database_leaves_each_tick_done_once() {
+    let mut server = OwnServer::durable().await;
+    let url = server.database("switchboard").await.expect("a database");
+    let mut world = World::at(url, workers).await;
+    tasks_that_tick(&world, 40).await;
+    for round in 0..4 {
+        let before = runs(&world).await;
+        until_more(&world, before + 50).await;
+        if round % 2 == 0 {
+            server.crash().await.expect("crashed");
+        } else {
+            server.stop().await.expect("stopped");
+        }
+        server.start_again().await.expect("started again");
+        // Two at the same instant.
+        world.cluster.kill("worker-1").await;
+        world.cluster.kill("worker-2").await;
+        world.cluster.start_again("worker-1").await;
+        world.cluster.start_again("worker-2").await;
+    }
+    let before = runs(&world).await;
+    until_more(&world, before + 50).await;
+    until_nothing_is_stuck(&world, 40).await;
+    check(&history(&world).await);
+}
