@@ -12,7 +12,7 @@ const KOSOKU: &str = "kosoku==0.1.0";
 
 /// Makes sure of every tool; the error names all that are missing.
 pub(crate) fn prepare(repo: &Repo) -> Outcome {
-    let outcomes = [make(), postgres(), pgbouncer(), nextest(), kosoku(repo).map(drop)];
+    let outcomes = [make(), postgres(), pgbouncer(), faketime(), nextest(), kosoku(repo).map(drop)];
     let missing: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
     if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
 }
@@ -44,6 +44,11 @@ fn pgbouncer() -> Outcome {
         return Ok(());
     }
     debian("PgBouncer", &["pgbouncer"])
+}
+
+/// What gives a node of a test another clock than the machine's.
+fn faketime() -> Outcome {
+    if on_path("faketime").is_some() { Ok(()) } else { debian("libfaketime", &["faketime"]) }
 }
 
 fn nextest() -> Outcome {

@@ -5,6 +5,7 @@
 //! started again. What they print is in `target/testkit/logs/<test>/<node>.log`, and its end is shown when the
 //! test fails. All of them are killed when the cluster is dropped, and when the test process is.
 
+mod clock;
 mod node;
 mod options;
 

@@ -23,7 +23,7 @@ const LEASE: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_secs(1);
 const WORKERS: usize = 4;
 
-fn workers(options: ClusterOptions) -> ClusterOptions {
+pub(crate) fn workers(options: ClusterOptions) -> ClusterOptions {
     options
         .nodes(1, 0, WORKERS)
         .setting("scheduler.lease", "2s")
@@ -37,21 +37,28 @@ pub(crate) async fn store(url: &str) -> Postgres {
     Postgres::connect(&settings, &prometheus::Registry::new()).await.expect("the store")
 }
 
-async fn make(store: &Postgres, owner: UserId, name: String, schedule: &str) -> TaskId {
-    let now = Timestamp::now();
-    let first = Schedule::parse(schedule, "UTC").expect("a schedule").anchored_at(now).next_after(now);
-    let settings = TaskSettings {
-        name,
-        schedule: Some(schedule.to_owned()),
+/// A task as the tests have it: runs when it is told to, and is tried often.
+pub(crate) fn settings(name: &str, action: Action) -> TaskSettings {
+    TaskSettings {
+        name: name.to_owned(),
+        schedule: None,
         timezone: "UTC".into(),
-        anchor: now,
-        action: Action::System { name: SystemJob::Noop },
+        anchor: Timestamp::now(),
+        action,
         is_active: true,
         priority: Priority::Normal,
         max_runtime: Duration::from_secs(60),
         retries: 20,
         misfire: Misfire::Once,
-    };
+    }
+}
+
+/// Makes a task in the store itself.
+pub(crate) async fn make(store: &Postgres, owner: UserId, settings: TaskSettings) -> TaskId {
+    let first = settings.schedule.as_ref().and_then(|schedule| {
+        let schedule = Schedule::parse(schedule, &settings.timezone).expect("a schedule");
+        schedule.anchored_at(settings.anchor).next_after(Timestamp::now())
+    });
     let id = TaskId::new();
     let task =
         NewTask { id, owner, settings, first, hook: None, webhook_key: None, key: None, max_per_owner: 1000 };
@@ -158,7 +165,9 @@ async fn tasks_that_tick(world: &World, count: usize) -> HashSet<String> {
     let mut made = HashSet::new();
     for n in 0..count {
         let schedule = if n % 10 == 0 { "* * * * *" } else { "every 1s" };
-        made.insert(make(&store, alex.id, format!("tick {n}"), schedule).await.to_string());
+        let mut settings = settings(&format!("tick {n}"), Action::System { name: SystemJob::Noop });
+        settings.schedule = Some(schedule.to_owned());
+        made.insert(make(&store, alex.id, settings).await.to_string());
     }
     made
 }
@@ -233,4 +242,36 @@ async fn cluster_a_restart_of_the_database_leaves_each_tick_done_once() {
     until_more(&world, before + 50).await;
     until_nothing_is_stuck(&world, 40).await;
     check(&history(&world).await);
+}
+
+/// Times are the database's: a worker that thinks it is an hour later, or earlier, begins nothing too soon, too late or twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_workers_whose_clocks_are_an_hour_off_change_nothing() {
+    let mut world = World::with(|options| {
+        workers(options)
+            .wrong_clock("worker-1", "+1h")
+            .wrong_clock("worker-2", "-1h")
+            .wrong_clock("worker-3", "+1h")
+    })
+    .await;
+    tasks_that_tick(&world, 40).await;
+    for round in 0..4 {
+        let before = runs(&world).await;
+        until_more(&world, before + 60).await;
+        let name = format!("worker-{}", 1 + round);
+        world.cluster.kill(&name).await;
+        world.cluster.start_again(&name).await;
+    }
+    until_nothing_is_stuck(&world, 40).await;
+    let lines = history(&world).await;
+    check(&lines);
+    for line in lines.iter().filter(|line| line.attempt == 1) {
+        let late = line.started.expect("begun").duration_since(line.tick);
+        assert!(!late.is_negative() && late.as_secs() < 60, "{line:?}");
+    }
+    let by_node = world.sql("SELECT count(DISTINCT node_id) FROM task_runs").await;
+    assert!(
+        by_node[0][0].as_ref().is_some_and(|nodes| nodes.parse::<u32>().is_ok_and(|nodes| nodes >= 4)),
+        "{by_node:?}"
+    );
 }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-use super::{ClusterOptions, PATIENCE};
+use super::{ClusterOptions, PATIENCE, clock};
 use crate::http;
 use crate::port::Port;
 use crate::proxy::Proxy;
@@ -81,7 +81,9 @@ impl Node {
             Role::Worker => {}
         }
         settings.extend(options.settings_of(&name).map(|(key, value)| (key, value.to_owned())));
-        let environment = settings.into_iter().map(|(key, value)| (variable(key), value)).collect();
+        let mut environment: Vec<_> =
+            settings.into_iter().map(|(key, value)| (variable(key), value)).collect();
+        environment.extend(options.clock_of(&name).map(clock::off_by).into_iter().flatten());
         let log = dir.join(format!("{name}.log"));
         Self { name, role, binary: binary.to_owned(), environment, listen, admin, log, proxy, child: None }
     }

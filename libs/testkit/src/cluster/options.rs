@@ -15,6 +15,7 @@ pub struct ClusterOptions {
     binary: Option<PathBuf>,
     counts: [usize; 3],
     settings: Vec<(Option<String>, String, String)>,
+    clocks: Vec<(String, String)>,
 }
 
 impl ClusterOptions {
@@ -35,6 +36,7 @@ impl ClusterOptions {
             binary: None,
             counts: [2, 2, 2],
             settings: Vec::new(),
+            clocks: Vec::new(),
         }
     }
 
@@ -70,6 +72,18 @@ impl ClusterOptions {
     ) -> Self {
         self.settings.push((Some(node.into()), key.into(), value.into()));
         self
+    }
+
+    /// Sets the clock of a node wrong, by an offset such as `+1h`. Only what tells the time of day; pauses take as long as they do.
+    #[must_use]
+    pub fn wrong_clock(mut self, node: impl Into<String>, offset: impl Into<String>) -> Self {
+        self.clocks.push((node.into(), offset.into()));
+        self
+    }
+
+    /// How far the clock of a node is off.
+    pub(super) fn clock_of(&self, node: &str) -> Option<&str> {
+        self.clocks.iter().find(|(of, _)| of == node).map(|(_, offset)| offset.as_str())
     }
 
     /// Puts a fault proxy between each node and the database; [`super::TestCluster::database_of`] gives it.

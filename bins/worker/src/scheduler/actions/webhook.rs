@@ -32,8 +32,7 @@ impl Actions {
             Ok(headers) => headers,
             Err(why) => return Outcome::ended(RunEnd::Refused, why),
         };
-        let timeout = self.webhook_timeout.min(run.max_runtime);
-        call(outbound, Post { url, headers, body, timeout }).await
+        call(outbound, Post { url, headers, body, timeout: self.webhook_timeout }).await
     }
 }
 
