@@ -31,6 +31,7 @@ mod single;
 mod slow;
 mod sse;
 mod takeover;
+mod task_actions;
 mod tasks;
 mod tools;
 mod webhooks;

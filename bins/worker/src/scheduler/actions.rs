@@ -50,10 +50,11 @@ impl Actions {
         fence: &Fence,
         cancel: &CancellationToken,
     ) -> Outcome {
+        let followed = OnceLock::new();
         if run.cancel_requested {
+            self.stop_what_was_begun(run, fence).await;
             return Outcome::ended(RunEnd::Cancelled, "cancelled before it was begun");
         }
-        let followed = OnceLock::new();
         let doing = AssertUnwindSafe(self.act(run, fence, &followed)).catch_unwind();
         let outcome = match cancel.run_until_cancelled(timeout(run.max_runtime, doing)).await {
             None => Outcome::ended(RunEnd::Cancelled, "cancelled"),
@@ -107,6 +108,22 @@ impl Actions {
         body.replace(INPUT, &input)
     }
 
+    /// What is asked of the agent.
+    fn request(run: &ClaimedRun, (room, agent): (RoomId, AgentId), input: &Value) -> TaskRequest {
+        let input = match sent(run) {
+            Some(hook) => json!({ "input": input, "hook": hook }),
+            None => input.clone(),
+        };
+        TaskRequest {
+            chain: run.chain,
+            attempt: run.attempt,
+            owner: run.owner,
+            room,
+            agent,
+            input: input.to_string().into(),
+        }
+    }
+
     async fn agent_run(
         &self,
         run: &ClaimedRun,
@@ -115,18 +132,7 @@ impl Actions {
         input: &Value,
         followed: &OnceLock<RunId>,
     ) -> Outcome {
-        let input = match sent(run) {
-            Some(hook) => json!({ "input": input, "hook": hook }),
-            None => input.clone(),
-        };
-        let request = TaskRequest {
-            chain: run.chain,
-            attempt: run.attempt,
-            owner: run.owner,
-            room,
-            agent,
-            input: input.to_string().into(),
-        };
+        let request = Self::request(run, (room, agent), input);
         let agent_run = match self.operations.request_run_for_task(fence, &request).await {
             Ok(agent_run) => agent_run,
             Err(error) => return failed(&error),
@@ -150,6 +156,18 @@ impl Actions {
                 }
             }
             Err(error) => failed(&error),
+        }
+    }
+
+    /// An attempt before this one was to be cancelled, and its worker was lost: the agent may still be at it.
+    async fn stop_what_was_begun(&self, run: &ClaimedRun, fence: &Fence) {
+        let Action::AgentRun { room_id, agent_id, input } = &run.action else { return };
+        if run.attempt == 1 {
+            return;
+        }
+        let request = Self::request(run, (*room_id, *agent_id), input);
+        if let Ok(agent_run) = self.operations.request_run_for_task(fence, &request).await {
+            self.stop(run, fence, agent_run).await;
         }
     }
 

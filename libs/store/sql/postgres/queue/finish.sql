@@ -1,6 +1,6 @@
 -- Records runs that are over, each if it is its session's still, and queues what comes after them: the next attempt or, when there is none, the
 -- next tick. Of a task that was planned anew meanwhile the tick is the one that the edit planned; of one that is paused or deleted there is none.
--- Tasks are locked before their runs, as edits do it.
+-- Tasks are locked before their runs, as edits do it. Who asked for a run to stop has asked for its next attempt too.
 -- $1 runs, $2 tasks, $3 sessions, $4 epochs, $5 statuses, $6 errors, $7 outputs, $8 versions of the tasks,
 -- $9 next attempts, $10 their pauses in microseconds, $11 next ticks, $12 their times,
 -- $13 true: of sessions that are good; false: of sessions that are over
@@ -37,7 +37,8 @@ gone AS (
         AND (SELECT count(*) FROM kept) >= 0
     RETURNING
         queue.id, queue.task_id, queue.owner_id, queue.chain_id, queue.trigger, queue.attempt, queue.epoch,
-        queue.scheduled_for, queue.created_at, queue.started_at, queue.delivery_id, queue.input, holders.node_id,
+        queue.scheduled_for, queue.created_at, queue.started_at, queue.delivery_id, queue.input,
+        queue.cancel_requested_at, holders.node_id,
         input.status, input.error, input.output, input.version, input.next_attempt, input.pause, input.next_tick,
         input.next_time
 ),
@@ -53,11 +54,13 @@ recorded AS (
 ),
 retried AS (
     INSERT INTO task_queue (
-        id, task_id, owner_id, chain_id, state, trigger, cost, attempt, due_at, scheduled_for, delivery_id, input
+        id, task_id, owner_id, chain_id, state, trigger, cost, attempt, due_at, scheduled_for, delivery_id, input,
+        cancel_requested_at
     )
     SELECT
         gone.next_attempt, gone.task_id, gone.owner_id, gone.chain_id, 'waiting', gone.trigger, kept.cost, gone.attempt + 1,
-        clock_timestamp() + gone.pause * interval '1 microsecond', gone.scheduled_for, gone.delivery_id, gone.input
+        clock_timestamp() + gone.pause * interval '1 microsecond', gone.scheduled_for, gone.delivery_id, gone.input,
+        gone.cancel_requested_at
     FROM gone
     JOIN kept ON kept.id = gone.task_id
     WHERE gone.next_attempt IS NOT NULL
