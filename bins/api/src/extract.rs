@@ -3,6 +3,7 @@
 //! Every extractor here refuses with a [`crate::Problem`] that names the field, what was given and what is
 //! allowed. Text with NUL is refused everywhere: no database column can hold it.
 
+pub mod address;
 pub mod caller;
 pub mod cursor;
 mod describe;
@@ -13,6 +14,7 @@ pub mod path;
 pub mod query;
 pub mod wait;
 
+pub use address::Address;
 pub use caller::{Admin, Agent, Caller, Person};
 pub use free::{Free, Lasting};
 pub use headers::{IdempotencyKey, TraceParent};

@@ -200,7 +200,8 @@ impl IntoResponse for Problem {
         let mut response = (status, [(header::CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
         let headers = response.headers_mut();
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            let way = if self.code == ErrorCode::BadSignature { "Signature" } else { "Bearer" };
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(way));
         }
         let retry_after = match self.code.kind() {
             ErrorKind::Unavailable => self.retry_after.or(Some(Duration::from_secs(1))),

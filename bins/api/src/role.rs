@@ -8,6 +8,7 @@ use domain::NodeId;
 use node::{App, BuildError, Faces, Node, RoleName, Settings};
 use process::http::{ServeSettings, Server};
 use process::supervise::Phase;
+use store::rates::Bucket;
 use tokio::net::TcpListener;
 
 use crate::metrics::ApiMetrics;
@@ -51,11 +52,15 @@ pub async fn build(
 pub fn api(node: &Node, faces: &Faces, settings: &Settings) -> Result<Router, BuildError> {
     let registry = node.metrics.registry();
     let limiter = Limiter::for_sign_in(node.store.clone(), &settings.auth, registry)?;
+    let bucket = Bucket { rate: settings.tasks.hook_rate, burst: settings.tasks.hook_burst };
+    let patience = settings.auth.rate_timeout;
+    let hook_limiter = Limiter::for_hooks(node.store.clone(), bucket, patience, registry)?;
     let parts = Parts {
         node: node.info.id,
         identity: Arc::clone(&faces.identity),
         operations: node.operations.clone(),
         limiter: Arc::new(limiter),
+        hook_limiter: Arc::new(hook_limiter),
         metrics: ApiMetrics::register(registry)?,
         streams: Streams {
             node: node.info.id,

@@ -19,6 +19,7 @@ pub mod auth;
 pub mod autocomplete;
 pub mod devices;
 pub mod events;
+pub mod hooks;
 pub mod jwks;
 pub mod members;
 pub mod messages;
@@ -27,6 +28,8 @@ pub mod rooms;
 pub mod runs;
 pub mod specification;
 pub mod stream;
+pub mod task_runs;
+pub mod tasks;
 pub mod tickets;
 pub mod tool_calls;
 pub mod typing;
@@ -83,10 +86,20 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(tool_calls::get))
         .routes(routes!(tool_calls::resolve))
         .routes(routes!(autocomplete::ask))
+        .routes(routes!(tasks::list, tasks::create))
+        .routes(routes!(tasks::preview))
+        .routes(routes!(tasks::get, tasks::edit, tasks::delete))
+        .routes(routes!(tasks::replace_hook, tasks::remove_hook))
+        .routes(routes!(task_runs::run))
+        .routes(routes!(task_runs::list))
+        .routes(routes!(task_runs::get))
+        .routes(routes!(task_runs::cancel))
+        .routes(routes!(hooks::call))
         .routes(routes!(stream::open))
         .routes(routes!(admin::cluster))
         .routes(routes!(admin::disable))
         .routes(routes!(admin::enable))
+        .routes(routes!(admin::scheduler, admin::switch_scheduler))
 }
 
 pub(crate) async fn not_found(request: Request) -> Problem {

@@ -1,6 +1,7 @@
 //! The shapes of answers: what `domain` and `store` give, as JSON.
 
 mod run;
+mod task;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 pub use run::{PrincipalShape, RunShape, ToolCallShape};
+pub use task::{ActionShape, HookShape, ShownSecrets, TaskRunShape, TaskShape};
 
 /// A time as it is answered: RFC 3339 in UTC with microseconds.
 #[must_use]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use auth::{Identity, Limiter};
-use domain::NodeId;
+use domain::{NodeId, TaskId};
 use node::HttpSettings;
 use operations::Operations;
 use store::Store;
@@ -23,6 +23,8 @@ pub struct Parts {
     pub operations: Operations,
     /// The limit of the sign-in routes.
     pub limiter: Arc<Limiter>,
+    /// The limit of hooks.
+    pub hook_limiter: Arc<Limiter<TaskId>>,
     /// Counters.
     pub metrics: ApiMetrics,
     /// Server-Sent Events.
@@ -72,6 +74,12 @@ impl Api {
     #[must_use]
     pub fn limiter(&self) -> &Limiter {
         &self.0.parts.limiter
+    }
+
+    /// The limit of hooks.
+    #[must_use]
+    pub fn hook_limiter(&self) -> &Limiter<TaskId> {
+        &self.0.parts.hook_limiter
     }
 
     /// Server-Sent Events.

@@ -45,7 +45,9 @@ impl TrustedProxies {
         speaker
     }
 
-    fn trusts(&self, address: IpAddr) -> bool {
+    /// Whether this is the address of a proxy whose word is taken.
+    #[must_use]
+    pub fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 }

@@ -28,6 +28,19 @@ pub fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Free>,
     Free::deserialize(deserializer).map(Some)
 }
 
+/// Reads an optional field that may also be `null`, which means something else than to leave it out.
+///
+/// # Errors
+///
+/// As for a field that must be there.
+pub fn nullable<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Some)
+}
+
 /// A duration inside of a body: seconds as a number, or text such as `90s`.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(transparent)]
@@ -47,6 +60,8 @@ mod tests {
         #[serde(default, deserialize_with = "given")]
         result: Option<Free>,
         timeout: Option<Lasting>,
+        #[serde(default, deserialize_with = "nullable")]
+        note: Option<Option<u8>>,
     }
 
     #[test]
@@ -57,6 +72,13 @@ mod tests {
         assert_eq!(body.result.expect("there").0.get(), "null");
         assert_eq!(body.timeout.expect("there").0, Duration::from_secs(60));
         assert!(parse::<Body>(br#"{"input": null}"#).expect("good").result.is_none());
+        for (body, note) in [
+            (r#"{"input": 1}"#, None),
+            (r#"{"input": 1, "note": null}"#, Some(None)),
+            (r#"{"input": 1, "note": 7}"#, Some(Some(7))),
+        ] {
+            assert_eq!(parse::<Body>(body.as_bytes()).expect(body).note, note, "{body}");
+        }
     }
 
     #[test]

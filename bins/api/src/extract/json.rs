@@ -10,6 +10,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::error::Category;
 
 use super::describe::field_problem;
 use crate::problem::Problem;
@@ -62,7 +63,12 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     if good_media && good_charset { Ok(()) } else { Err(refuse(given)) }
 }
 
-async fn read(request: Request, limit: usize) -> Result<axum::body::Bytes, Problem> {
+/// Reads a body of at most `limit` bytes.
+///
+/// # Errors
+///
+/// `too_large`; `malformed` when it broke off.
+pub async fn read(request: Request, limit: usize) -> Result<axum::body::Bytes, Problem> {
     let too_large = || {
         Problem::new(ErrorCode::TooLarge, format!("the body is too large; at most {limit} bytes are taken"))
     };
@@ -95,8 +101,11 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let body = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let inner = error.into_inner();
+        let is_json = || serde_json::from_slice::<Value>(bytes).is_ok();
         match inner.classify() {
-            serde_json::error::Category::Data => field_problem(&path, &inner.to_string(), "the body"),
+            Category::Data => field_problem(&path, &inner.to_string(), "the body"),
+            // A name out of a list that is no text at all counts as bad syntax, too.
+            Category::Syntax if is_json() => field_problem(&path, "expected a string", "the body"),
             _ => malformed(format!("the body is no JSON: {inner}")),
         }
     })?;
@@ -213,6 +222,7 @@ mod tests {
             (r#"{"handle": "a", "handle": "b"}"#, "handle", "is there twice"),
             (r#"{"handle": "a", "device": {}}"#, "device.kind", "is missing"),
             (r#"{"handle": "a", "device": {"kind": "fridge"}}"#, "device.kind", "`web`"),
+            (r#"{"handle": "a", "device": {"kind": 5}}"#, "device.kind", "expected a string"),
             (r#"{"handle": "a", "device": {"kind": "web", "x": 1}}"#, "device.x", "is unknown"),
             (r#"{"handle": "a", "device": ["web"]}"#, "device", "expected an object"),
             (r#"{"handle": "a", "tags": ["x", 1]}"#, "tags[1]", "expected a string"),

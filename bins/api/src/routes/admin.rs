@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use crate::extract::{Admin, Path};
+use crate::extract::{Admin, Json as Body, Path};
 use crate::problem::Problem;
 use crate::shapes::NodeShape;
 use crate::state::Api;
@@ -23,6 +23,15 @@ pub struct ClusterShape {
     log_epoch: Uuid,
     /// Every node, by role and start.
     nodes: Vec<NodeShape>,
+}
+
+/// Whether workers take up runs of tasks.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Scheduler)]
+pub struct SchedulerShape {
+    /// Off, nothing is begun, on no node; what is under way goes on.
+    enabled: bool,
 }
 
 /// Which person.
@@ -89,4 +98,34 @@ pub async fn enable(
     api.identity().set_disabled(path.id, false).await?;
     tracing::info!(user = %path.id, by = %admin.user.id, "an account was enabled");
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Whether workers take up runs of tasks.
+#[utoipa::path(
+    get,
+    path = "/v1/admin/scheduler",
+    operation_id = "getScheduler",
+    tag = "admin",
+    responses((status = 200, description = "Whether they do", body = SchedulerShape))
+)]
+pub async fn scheduler(State(api): State<Api>, _admin: Admin) -> Result<Json<SchedulerShape>, Problem> {
+    Ok(Json(SchedulerShape { enabled: api.operations().scheduler_enabled().await? }))
+}
+
+/// Switches the workers of all nodes on or off.
+#[utoipa::path(
+    put,
+    path = "/v1/admin/scheduler",
+    operation_id = "switchScheduler",
+    tag = "admin",
+    request_body = SchedulerShape,
+    responses((status = 200, description = "As it is now", body = SchedulerShape))
+)]
+pub async fn switch_scheduler(
+    State(api): State<Api>,
+    admin: Admin,
+    Body(body): Body<SchedulerShape>,
+) -> Result<Json<SchedulerShape>, Problem> {
+    api.operations().switch_scheduler(admin.user.id, body.enabled).await?;
+    Ok(Json(body))
 }

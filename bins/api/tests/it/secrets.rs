@@ -54,6 +54,19 @@ async fn no_secret_is_logged() {
     let rotate = app.post(&format!("/v1/agents/{}/token", agent.id)).by(&sam).expect(200).await;
     app.get("/v1/agents/me").bearer(&agent.token).expect(401).await;
     let rotated = rotate.text("token");
+    let task = json!({ "name": "Build", "hook": { "signature": "standard" },
+        "action": { "kind": "webhook", "url": "https://example.com/build" } });
+    let task = app.post("/v1/tasks").by(&sam).json(&task).expect(201).await;
+    let hook = task.text("hook_url");
+    let hook = hook.strip_prefix(&app.url).unwrap();
+    app.post(hook).header("webhook-id", "m1").text("said-to-the-hook").expect(401).await;
+    let open = app
+        .post(&format!("/v1/tasks/{}/hook", task.text("id")))
+        .by(&sam)
+        .json(&json!({ "signature": "none" }));
+    let open = open.expect(200).await.text("hook_url");
+    let open = open.strip_prefix(&app.url).unwrap();
+    app.post(open).header("webhook-id", "m2").text("said-to-the-hook").expect(202).await;
     app.stop().await;
 
     let log = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
@@ -70,6 +83,11 @@ async fn no_secret_is_logged() {
         "eyJ.forged.token",
         &agent.token,
         &rotated,
+        hook.rsplit('/').next().unwrap(),
+        open.rsplit('/').next().unwrap(),
+        &task.text("hook_secret"),
+        &task.text("webhook_secret"),
+        "said-to-the-hook",
     ];
     for secret in secrets {
         let line = log.lines().find(|line| line.contains(secret));

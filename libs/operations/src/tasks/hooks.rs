@@ -70,6 +70,12 @@ impl Operations {
         Ok(())
     }
 
+    /// The largest body of a call, in bytes.
+    #[must_use]
+    pub const fn max_call_bytes(&self) -> usize {
+        self.tasks.max_input_bytes
+    }
+
     /// The hook at an address that ends in `secret`.
     ///
     /// # Errors

@@ -259,8 +259,7 @@ impl Postgres {
                 (JUDGE, &[&owner, &stored.room, &stored.agent]),
             ])
             .await?;
-        let may = has_room(&counted, task.max_per_owner).and_then(|()| judge(&judged));
-        let (transaction, ()) = transaction.decided(may).await?;
+        let (transaction, ()) = transaction.decided(judge(&judged)).await?;
         if let Some(key) = &task.key {
             let [remembered] = transaction.run([(REMEMBER, &[&owner, key, &id])]).await?;
             if remembered.is_empty() {
@@ -269,6 +268,8 @@ impl Postgres {
                 return Err(Fault::Contended("tasks/remember".into()));
             }
         }
+        // After the key: a task that it made at the same time counts, too.
+        let (transaction, ()) = transaction.decided(has_room(&counted, task.max_per_owner)).await?;
         let s = &task.settings;
         let webhook_key = task.webhook_key.as_ref().map(|key| key.0.as_slice());
         let tick = task.first.map(TaskRunId::of_tick).unwrap_or_default();

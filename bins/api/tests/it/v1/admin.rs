@@ -54,3 +54,26 @@ async fn the_cluster_lists_its_nodes() {
     assert!(node["silent_for"].as_f64().unwrap() < 60.0 && cluster.body["log_epoch"].is_string());
     app.stop().await;
 }
+
+#[tokio::test]
+async fn an_administrator_switches_the_scheduler() {
+    let app = TestApp::start().await;
+    let other = app.shared.start(&app.shared.settings()).await;
+    let (admin, alex) = (app.admin().await, app.person("alex").await);
+    let path = "/v1/admin/scheduler";
+    app.get(path).refused(401, "unauthenticated").await;
+    app.get(path).by(&alex).refused(403, "forbidden").await;
+    app.put(path).by(&alex).json(&json!({ "enabled": false })).refused(403, "forbidden").await;
+    assert_eq!(app.get(path).by(&admin).expect(200).await.body, json!({ "enabled": true }));
+    for enabled in [false, false, true] {
+        let switch = json!({ "enabled": enabled });
+        assert_eq!(app.put(path).by(&admin).json(&switch).expect(200).await.body, switch);
+        assert_eq!(other.get(path).by(&admin).expect(200).await.body, switch, "on every node");
+    }
+    for bad in [json!({}), json!({ "enabled": 1 }), json!({ "enabled": true, "node": "a" })] {
+        app.put(path).by(&admin).json(&bad).refused(400, "invalid_field").await;
+    }
+    for node in [app, other] {
+        node.stop().await;
+    }
+}
