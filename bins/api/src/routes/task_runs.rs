@@ -100,7 +100,7 @@ pub async fn get(
     Ok(Answer(api.operations().task_run(person.user(), path.id).await?.into()))
 }
 
-/// Stops a run, by the owner of its task, who owns its room, or an administrator. One that is over stays as it is.
+/// Stops a run, by the owner of its task, who owns its room, or an administrator. Again changes nothing; one that has come to another end can't be stopped.
 #[utoipa::path(
     post,
     path = "/v1/task-runs/{id}/cancel",

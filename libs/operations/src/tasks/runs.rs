@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::task::{Trigger, next_tick};
+use domain::task::{TaskRunStatus, Trigger, next_tick};
 use domain::{Schedule, TaskId, TaskRunId, UserId, text};
 use store::Refusal;
 use store::queue::Next;
@@ -79,23 +79,31 @@ impl Operations {
         Ok(self.store.task_runs(reader, task, before, limit).await?.ok_or(NO_TASK)?)
     }
 
-    /// Stops a run: one that is queued is over, one that is worked on is asked to stop, one that is over stays as it is.
+    /// Stops a run: one that is queued is over, one that is worked on is asked to stop. Again changes nothing.
     ///
     /// # Errors
     ///
-    /// `NotFound`, `Forbidden`.
+    /// `NotFound`; `Forbidden`; `Conflict` when it has come to another end.
     pub async fn cancel_task_run(&self, actor: UserId, run: TaskRunId) -> Result<TaskRun, Error> {
         let run = self.task_run(actor, run).await?;
         self.must_moderate(actor, run.task).await?;
         if run.status.is_over() {
-            return Ok(run);
+            return stopped(run);
         }
         let task = self.task(actor, run.task).await?;
         let next = after_cancelling(&run, &task)?;
         let cancelled = self.store.cancel_task_run(run.id, task.version, next).await?;
         self.announcer.task_due(task.id);
-        Ok(cancelled.ok_or(NO_RUN)?)
+        stopped(cancelled.ok_or(NO_RUN)?)
     }
+}
+
+/// The run, unless it has come to another end than the one that was asked for.
+fn stopped(run: TaskRun) -> Result<TaskRun, Error> {
+    if run.status.is_over() && run.status != TaskRunStatus::Cancelled {
+        return Err(Refusal::Conflict("the run is over").into());
+    }
+    Ok(run)
 }
 
 /// What follows on a run that is cancelled before a worker has it: the tick after the one it was for. What waits meanwhile and was missed by any time

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use domain::TaskRunId;
+use domain::task::RunEnd;
+use domain::{NodeId, TaskRunId, WorkerSessionId};
 use futures_util::FutureExt as _;
 use node::settings::ClusterMode;
 use serde_json::json;
+use store::queue::{FinishedRun, Next, Work};
 
 use super::{webhook, with};
 use crate::app::TestApp;
@@ -92,6 +94,46 @@ async fn so_many_may_wait_and_those_that_are_stopped_make_room() {
     app.post(&run).by(&alex).expect(202).await;
     let read = app.get(&format!("/v1/tasks/{task}")).by(&alex).expect(200).await;
     assert_eq!(read.body["run_count"], 1);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_that_a_worker_has_is_asked_to_stop_and_one_that_is_over_stays() {
+    let app = TestApp::start().await;
+    let alex = app.person("alex").await;
+    let task = app.post("/v1/tasks").by(&alex).json(&webhook()).expect(201).await.text("id");
+    let run = app.post(&format!("/v1/tasks/{task}/run")).by(&alex).expect(202).await.text("id");
+    let (session, node) = (WorkerSessionId::new(), NodeId::new());
+    app.store.open_worker(session, node, Duration::from_secs(60)).await.unwrap();
+    let claimed =
+        app.store.work(session, Work { finished: &[], budget: 10, floor: 0 }).await.unwrap().claimed;
+    assert_eq!((claimed.len(), claimed[0].id.to_string()), (1, run.clone()));
+
+    let (path, cancel) = (format!("/v1/task-runs/{run}"), format!("/v1/task-runs/{run}/cancel"));
+    let running = app.get(&path).by(&alex).expect(200).await.body;
+    assert_eq!(
+        (&running["status"], &running["node_id"], &running["epoch"]),
+        (&json!("running"), &json!(node), &json!(1))
+    );
+    assert!(running["lease_expires_at"].is_string() && running["started_at"].is_string());
+    for _ in 0..2 {
+        let asked = app.post(&cancel).by(&alex).expect(200).await.body;
+        assert_eq!((&asked["status"], &asked["cancel_requested"]), (&json!("running"), &json!(true)));
+    }
+    let finished = FinishedRun {
+        run: claimed[0].id,
+        task: claimed[0].task,
+        epoch: 1,
+        end: RunEnd::Succeeded,
+        error: None,
+        output: Some("200".into()),
+        version: claimed[0].plan.version,
+        next: Next::Nothing,
+    };
+    app.store.work(session, Work { finished: &[finished], budget: 0, floor: 0 }).await.unwrap();
+    app.post(&cancel).by(&alex).refused(409, "conflict").await;
+    let over = app.get(&path).by(&alex).expect(200).await.body;
+    assert_eq!((&over["status"], &over["output"]), (&json!("succeeded"), &json!("200")));
     app.stop().await;
 }
 
