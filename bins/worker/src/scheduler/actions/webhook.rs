@@ -2,6 +2,7 @@
 
 use auth::signature::{self, SigningSecret};
 use domain::task::RunEnd;
+use operations::tasks::runs::delivery_as_given;
 use outbound::{HeaderMap, HeaderName, HeaderValue, Outbound, Post, StatusCode};
 use serde_json::{Value, json};
 use store::queue::{ClaimedRun, Fence};
@@ -67,7 +68,7 @@ fn what_happened(run: &ClaimedRun) -> String {
         "scheduled_for": run.scheduled_for,
     });
     if let Some(delivery) = &run.delivery {
-        body["delivery_id"] = json!(delivery);
+        body["delivery_id"] = json!(delivery_as_given(delivery));
     }
     if let Some(input) = sent(run) {
         body["input"] = input;

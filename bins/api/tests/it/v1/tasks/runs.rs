@@ -80,9 +80,7 @@ async fn so_many_may_wait_and_those_that_are_stopped_make_room() {
     let task = app.post("/v1/tasks").by(&alex).json(&webhook()).expect(201).await.text("id");
     let run = format!("/v1/tasks/{task}/run");
     let ready = app.post(&run).by(&alex).expect(202).await;
-    for _ in 0..2 {
-        app.post(&run).by(&alex).expect(202).await;
-    }
+    app.post(&run).by(&alex).expect(202).await;
     let full = app.post(&run).by(&alex).refused(409, "conflict").await;
     assert!(full.text("detail").contains("queued"), "{}", full.raw);
     let cancel = format!("/v1/task-runs/{}/cancel", ready.text("id"));
