@@ -2,7 +2,7 @@
 
 CREATE TABLE tasks (
     id             uuid PRIMARY KEY,
-    owner_id       uuid NOT NULL REFERENCES users,
+    owner_id       uuid NOT NULL,
     name           text NOT NULL,
     -- Null: it runs when its hook is called, or somebody asks.
     schedule       text,
@@ -11,7 +11,7 @@ CREATE TABLE tasks (
     anchor         timestamptz NOT NULL,
     action         json NOT NULL,
     -- The room that the action is for, if it is for one.
-    room_id        uuid REFERENCES rooms,
+    room_id        uuid,
     is_active      boolean NOT NULL,
     -- What a run costs in line: the priority, as a number.
     cost           bigint NOT NULL CHECK (cost > 0),
@@ -36,7 +36,16 @@ CREATE TABLE tasks (
     updated_at     timestamptz NOT NULL DEFAULT now(),
     -- Its history goes in small batches, then the row.
     deleted_at     timestamptz
-);
+) WITH (vacuum_truncate = false, fillfactor = 10);
+-- Plans that are kept (prepared statements) are made for the size that a table has at that moment. One that is made for a table of a page
+-- reads all of it, also when it has grown a thousandfold since, until the database counts again: a minute in which everything stands still.
+-- So this table and the queue are never small: some hundred pages are taken here, and never given back. What is looked up by an index in so many is
+-- looked up by it in more.
+INSERT INTO tasks (id, owner_id, name, timezone, anchor, action, is_active, cost, max_runtime_ms, retries, misfire)
+SELECT gen_random_uuid(), gen_random_uuid(), '', '', now(), '{}', false, 1, 0, 0, 'once' FROM generate_series(1, 1000);
+DELETE FROM tasks;
+ALTER TABLE tasks RESET (fillfactor);
+ALTER TABLE tasks ADD FOREIGN KEY (owner_id) REFERENCES users, ADD FOREIGN KEY (room_id) REFERENCES rooms;
 CREATE UNIQUE INDEX tasks_hook ON tasks (hook_hash) WHERE hook_hash IS NOT NULL;
 CREATE INDEX tasks_owner ON tasks (owner_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX tasks_room ON tasks (room_id, id) WHERE deleted_at IS NULL AND room_id IS NOT NULL;
@@ -77,20 +86,27 @@ CREATE TABLE task_queue (
     cancel_requested_at timestamptz,
     delivery_id         text,
     -- What the caller of the hook sent.
-    input               bytea
+    input               bytea,
+    CHECK ((state = 'running') = (worker_id IS NOT NULL))
 ) WITH (
-    fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+    fillfactor = 10, vacuum_truncate = false, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
     autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0
 );
+-- Nor does it ever look empty, when every index seems as good as any other: these are never due.
+INSERT INTO task_queue (id, task_id, owner_id, chain_id, state, trigger, cost, due_at, scheduled_for)
+SELECT gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'waiting', 'manual', 1, 'infinity', 'infinity'
+FROM generate_series(1, 1000);
+ALTER TABLE task_queue SET (fillfactor = 90);
 -- One run of a task at a time; the others are blocked.
 CREATE UNIQUE INDEX task_queue_active ON task_queue (task_id) WHERE state IN ('ready', 'running');
 -- One tick of a task at a time, with its attempts.
 CREATE UNIQUE INDEX task_queue_tick ON task_queue (task_id) WHERE trigger = 'schedule';
 CREATE INDEX task_queue_parked ON task_queue (task_id, due_at, id) WHERE state IN ('waiting', 'blocked');
 CREATE INDEX task_queue_due ON task_queue (due_at, id) WHERE state = 'waiting';
-CREATE INDEX task_queue_ready ON task_queue (turn, id) WHERE state = 'ready';
+-- Not for who looks for the end of a flow, as it would seem to be.
+CREATE INDEX task_queue_ready ON task_queue (turn, id) WHERE state = 'ready' AND turn >= 0;
 CREATE INDEX task_queue_flow ON task_queue (owner_id, cost, turn) WHERE state = 'ready';
-CREATE INDEX task_queue_running ON task_queue (worker_id) WHERE state = 'running';
+CREATE INDEX task_queue_running ON task_queue (worker_id) WHERE worker_id IS NOT NULL;
 
 -- The turn of the newest run that was claimed. A sequence has no old versions that a claim would have to step over.
 CREATE SEQUENCE task_turn MINVALUE 0 START 0;
@@ -162,7 +178,7 @@ LEFT JOIN LATERAL (
 ) AS tick ON true
 WHERE tasks.deleted_at IS NULL;
 
--- Runs of tasks, over or not. The tick that a task waits for is no run yet.
+-- Runs of tasks, over or not, to be looked up by id. The tick that a task waits for is no run yet.
 CREATE VIEW task_run_documents AS
 SELECT
     queue.id, queue.task_id, queue.state, NULL::text AS status, queue.trigger, queue.attempt, queue.epoch, worker.node_id,
@@ -170,7 +186,7 @@ SELECT
     queue.delivery_id, NULL::text AS error, NULL::text AS output, queue.cancel_requested_at IS NOT NULL AS cancel_requested,
     NOT EXISTS (SELECT FROM cluster_switches WHERE name = 'scheduler' AND NOT enabled) AS enabled
 FROM task_queue AS queue
-LEFT JOIN task_workers AS worker ON worker.id = queue.worker_id AND queue.state = 'running'
+LEFT JOIN task_workers AS worker ON worker.id = queue.worker_id
 WHERE NOT (queue.state = 'waiting' AND queue.trigger = 'schedule' AND queue.attempt = 1)
 UNION ALL
 SELECT

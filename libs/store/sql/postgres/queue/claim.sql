@@ -1,5 +1,6 @@
 -- Gives a session that is good the runs that are next in line: running, under a new number.
--- Materialised, or a plan that repeats the sub-select would lock more than the limit; by their place, as they are locked.
+-- Materialised, or a plan that repeats the sub-select would lock more than the limit. Updated by their places, which are locked: no plan can look for
+-- them in another way.
 -- The line remembers how far it has come (setval), so that who comes new does not come before those who wait.
 -- $1 session, $2 limit, $3 turn to look from
 WITH me AS MATERIALIZED (
@@ -10,18 +11,17 @@ WITH me AS MATERIALIZED (
     FOR SHARE
 ),
 ready AS MATERIALIZED (
-    SELECT ctid AS place, (SELECT id FROM me) AS session_id
+    SELECT ctid AS place
     FROM task_queue
-    WHERE state = 'ready' AND turn >= $3 AND EXISTS (SELECT FROM me)
+    WHERE state = 'ready' AND turn >= 0 AND turn >= $3 AND EXISTS (SELECT FROM me)
     ORDER BY turn, id
     LIMIT $2
     FOR UPDATE SKIP LOCKED
 ),
 claimed AS (
     UPDATE task_queue AS queue
-    SET state = 'running', worker_id = ready.session_id, epoch = queue.epoch + 1, started_at = clock_timestamp()
-    FROM ready
-    WHERE queue.ctid = ready.place AND queue.state = 'ready'
+    SET state = 'running', worker_id = (SELECT id FROM me), epoch = queue.epoch + 1, started_at = clock_timestamp()
+    WHERE queue.ctid = ANY(ARRAY(SELECT place FROM ready))
     RETURNING
         queue.id, queue.task_id, queue.owner_id, queue.chain_id, queue.trigger, queue.attempt, queue.epoch, queue.due_at,
         queue.scheduled_for, queue.started_at, queue.turn, queue.cancel_requested_at IS NOT NULL AS cancel_requested,

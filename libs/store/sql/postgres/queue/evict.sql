@@ -4,11 +4,11 @@
 UPDATE task_queue AS queue
 SET worker_id = '00000000-0000-0000-0000-000000000000'
 FROM (
-    SELECT active.id, active.epoch
+    SELECT active.id, active.epoch, active.worker_id
     FROM task_queue AS active
     JOIN tasks ON tasks.id = active.task_id
     LEFT JOIN task_workers AS worker ON worker.id = active.worker_id
-    WHERE active.state = 'running'
+    WHERE active.worker_id IS NOT NULL
         AND (
             worker.id IS NULL
             OR active.started_at
@@ -16,5 +16,5 @@ FROM (
         )
         AND active.worker_id <> '00000000-0000-0000-0000-000000000000'
 ) AS hanging
-WHERE queue.id = hanging.id AND queue.epoch = hanging.epoch AND queue.state = 'running'
+WHERE queue.id = hanging.id AND queue.epoch = hanging.epoch AND queue.worker_id = hanging.worker_id
 RETURNING queue.id

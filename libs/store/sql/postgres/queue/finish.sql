@@ -24,16 +24,21 @@ holders AS MATERIALIZED (
     FOR SHARE
 ),
 kept AS MATERIALIZED (
-    SELECT id, planned_by, planned_for, cost, is_active
-    FROM tasks
-    WHERE id IN (SELECT task_id FROM input WHERE next_attempt IS NOT NULL OR next_tick IS NOT NULL) AND deleted_at IS NULL
-    FOR SHARE
+    SELECT task.*
+    FROM (SELECT DISTINCT task_id FROM input WHERE next_attempt IS NOT NULL OR next_tick IS NOT NULL) AS asked
+    CROSS JOIN LATERAL (
+        SELECT id, planned_by, planned_for, cost, is_active
+        FROM tasks
+        WHERE id = asked.task_id AND deleted_at IS NULL
+        LIMIT 1
+        FOR SHARE
+    ) AS task
 ),
 gone AS (
     DELETE FROM task_queue AS queue
     USING input, holders
-    WHERE queue.id = input.id AND queue.state = 'running' AND queue.epoch = input.epoch
-        AND queue.worker_id = input.session_id AND holders.id = input.session_id
+    WHERE queue.id = ANY((SELECT runs FROM given)::uuid[]) AND queue.id = input.id AND queue.epoch = input.epoch
+        AND queue.worker_id IS NOT DISTINCT FROM input.session_id AND holders.id = input.session_id
         AND (SELECT count(*) FROM kept) >= 0
     RETURNING
         queue.id, queue.task_id, queue.owner_id, queue.chain_id, queue.trigger, queue.attempt, queue.epoch,

@@ -6,7 +6,7 @@ WITH me AS MATERIALIZED (
 UPDATE task_queue AS queue
 SET state = 'ready', worker_id = NULL, started_at = NULL, turn = (SELECT last_value FROM task_turn)
 FROM me
-WHERE queue.worker_id = me.id AND queue.state = 'running'
+WHERE queue.worker_id = me.id
     AND (
         $2::uuid[] IS NULL
         OR (queue.id, queue.epoch) IN (SELECT * FROM unnest($2::uuid[], $3::bigint[]))

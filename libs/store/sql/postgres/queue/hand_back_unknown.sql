@@ -6,5 +6,5 @@ WITH me AS MATERIALIZED (
 UPDATE task_queue AS queue
 SET state = 'ready', worker_id = NULL, started_at = NULL, turn = (SELECT last_value FROM task_turn)
 FROM me
-WHERE queue.worker_id = me.id AND queue.state = 'running' AND queue.id <> ALL($2::uuid[])
+WHERE queue.worker_id = me.id AND queue.id <> ALL($2::uuid[])
 RETURNING queue.id

@@ -3,7 +3,7 @@
 -- $1 session, $2 run, $3 epoch
 SELECT queue.id
 FROM task_queue AS queue
-JOIN task_workers AS worker ON worker.id = queue.worker_id
-WHERE queue.id = $2 AND queue.state = 'running' AND queue.worker_id = $1 AND queue.epoch = $3
+JOIN task_workers AS worker ON worker.id = $1
+WHERE queue.id = $2 AND queue.worker_id IS NOT DISTINCT FROM $1 AND queue.epoch = $3
     AND worker.lease_until > clock_timestamp()
 FOR SHARE OF queue

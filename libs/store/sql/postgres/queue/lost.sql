@@ -6,7 +6,7 @@ SELECT
     tasks.version, tasks.schedule, tasks.timezone, tasks.anchor, tasks.misfire, tasks.retries
 FROM (SELECT id FROM task_workers WHERE lease_until <= clock_timestamp()) AS worker
 CROSS JOIN LATERAL (
-    SELECT * FROM task_queue WHERE worker_id = worker.id AND state = 'running'
+    SELECT * FROM task_queue WHERE worker_id = worker.id LIMIT $1
 ) AS queue
 JOIN tasks ON tasks.id = queue.task_id
 LIMIT $1

@@ -3,7 +3,7 @@
 -- Its turn is that of the run before it in its flow, or of what was claimed last, plus its cost.
 -- $1 grace in microseconds, $2 limit
 WITH due AS MATERIALIZED (
-    SELECT id, task_id, owner_id, cost, due_at
+    SELECT ctid AS place, id, task_id, owner_id, cost, due_at
     FROM task_queue
     WHERE state = 'waiting' AND due_at <= now()
         AND (trigger <> 'schedule' OR attempt > 1 OR due_at > now() - $1::bigint * interval '1 microsecond')
@@ -16,11 +16,12 @@ judged AS MATERIALIZED (
     SELECT
         due.*,
         row_number() OVER (PARTITION BY task_id ORDER BY due_at, id) = 1
-            AND NOT EXISTS (
-                SELECT
+            AND (
+                SELECT active.id
                 FROM task_queue AS active
                 WHERE active.task_id = due.task_id AND active.state IN ('ready', 'running')
-            ) AS free
+                LIMIT 1
+            ) IS NULL AS free
     FROM due
 ),
 flows AS MATERIALIZED (
@@ -51,5 +52,5 @@ placed AS MATERIALIZED (
 UPDATE task_queue AS queue
 SET state = CASE WHEN placed.free THEN 'ready' ELSE 'blocked' END, turn = placed.turn
 FROM placed
-WHERE queue.id = placed.id
+WHERE queue.ctid = ANY(ARRAY(SELECT place FROM due)) AND queue.id = placed.id
 RETURNING queue.task_id, placed.free

@@ -4,7 +4,7 @@ WITH next AS MATERIALIZED (
     SELECT found.*
     FROM (SELECT DISTINCT task_id FROM unnest($1::uuid[]) AS given (task_id)) AS asked
     CROSS JOIN LATERAL (
-        SELECT queue.id, queue.owner_id, queue.cost
+        SELECT queue.ctid AS place, queue.id, queue.owner_id, queue.cost
         FROM task_queue AS queue
         WHERE queue.task_id = asked.task_id AND queue.state = 'blocked'
             AND NOT EXISTS (
@@ -40,5 +40,5 @@ placed AS MATERIALIZED (
 UPDATE task_queue AS queue
 SET state = 'ready', turn = placed.turn
 FROM placed
-WHERE queue.id = placed.id
+WHERE queue.ctid = ANY(ARRAY(SELECT place FROM next)) AND queue.id = placed.id
 RETURNING queue.id

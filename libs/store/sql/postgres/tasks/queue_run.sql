@@ -17,7 +17,7 @@ judged AS MATERIALIZED (
                     AND NOT (state = 'waiting' AND trigger = 'schedule' AND attempt = 1)
                 LIMIT $6
             ) AS parked
-        ) + (SELECT count(*) FROM task_queue WHERE task_id = $2 AND state = 'ready') < $6 AS has_room,
+        ) + (SELECT count(*) FROM task_queue WHERE task_id = $2 AND state IN ('ready', 'running') AND worker_id IS NULL) < $6 AS has_room,
         EXISTS (SELECT FROM task_queue WHERE task_id = $2 AND state IN ('ready', 'running')) AS busy
     FROM task
 ),
