@@ -153,6 +153,8 @@ pub struct Worked {
     pub finished: Vec<TaskRunId>,
     /// The runs that were given, in the order of their turns. None when the session is over or the scheduler is switched off.
     pub claimed: Vec<ClaimedRun>,
+    /// Runs that waited for those that are over, and became ready after this claim: there is something to claim at once.
+    pub unblocked: u32,
 }
 
 /// What became due.

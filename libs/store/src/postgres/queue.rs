@@ -153,10 +153,10 @@ impl Queue for Postgres {
         let batch = finish::Batch::new(&finished);
         let (gone, claimed) = repeated!(self.try_work(session, &batch, &work))?;
         let (finished, tasks) = finish::gone(&gone)?;
-        self.unblock_next(&tasks).await;
+        let unblocked = self.unblock_next(&tasks).await;
         let mut claimed: Vec<ClaimedRun> = claimed.iter().map(claimed_run).collect::<Result<_, Fault>>()?;
         claimed.sort_by_key(|run| (run.turn, run.id));
-        Ok(Worked { finished, claimed })
+        Ok(Worked { finished, claimed, unblocked })
     }
 
     async fn lost_runs(&self, limit: u32) -> Result<Vec<LostRun>, StoreError> {
@@ -256,18 +256,20 @@ impl Postgres {
     }
 
     /// Makes the next blocked run of each of these tasks ready, if none is: after a commit, which stands. A look that fails is made up for by
-    /// [`Queue::tidy_queue`].
-    pub(super) async fn unblock_next(&self, tasks: &[Uuid]) {
-        if let Err(error) = self.unblock(tasks).await {
+    /// [`Queue::tidy_queue`]. How many became ready.
+    pub(super) async fn unblock_next(&self, tasks: &[Uuid]) -> u32 {
+        self.unblock(tasks).await.unwrap_or_else(|error| {
             tracing::debug!(%error, "can't look for runs that wait for others of their tasks");
-        }
+            0
+        })
     }
 
-    async fn unblock(&self, tasks: &[Uuid]) -> Result<(), StoreError> {
-        if !tasks.is_empty() {
-            self.rows(UNBLOCK, &[&tasks]).await?;
+    async fn unblock(&self, tasks: &[Uuid]) -> Result<u32, StoreError> {
+        if tasks.is_empty() {
+            return Ok(0);
         }
-        Ok(())
+        let ready = self.rows(UNBLOCK, &[&tasks]).await?;
+        Ok(u32::try_from(ready.len()).unwrap_or(u32::MAX))
     }
 }
 

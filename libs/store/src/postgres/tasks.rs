@@ -157,7 +157,9 @@ impl Tasks for Postgres {
             .await?
             .ok_or(NO_TASK)?;
         match row.value::<Option<&str>>("state")? {
-            Some("blocked") => self.unblock_next(&[run.task.0]).await,
+            Some("blocked") => {
+                self.unblock_next(&[run.task.0]).await;
+            }
             Some(_) => {}
             None => return self.not_queued(run, &row).await,
         }

@@ -37,6 +37,7 @@ pub(crate) mod task_calls;
 pub(crate) mod task_claims;
 pub(crate) mod task_fences;
 pub(crate) mod task_history;
+pub(crate) mod task_model;
 pub(crate) mod task_scene;
 pub(crate) mod task_ticks;
 pub(crate) mod tasks;
@@ -337,6 +338,9 @@ macro_rules! contract_tests {
                 what_was_deleted_goes_entirely
                 every_task_has_its_turn
                 deliveries_are_known_for_a_while
+            }
+            task_model {
+                the_queue_is_what_it_must_be_after_each_step
             }
             task_ticks {
                 a_tick_waits_for_its_time

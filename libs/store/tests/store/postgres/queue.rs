@@ -9,6 +9,7 @@ use super::log::{beside, world};
 use crate::suite::task_scene::{Chores, done};
 
 mod snapshot;
+mod waiting;
 
 /// Statements that run all the time, with the parameters of an everyday call. `{worker}`, `{task}`, `{tasks}`, `{run}`, `{runs}` and arrays of
 /// as many elements as there are runs are filled in.
