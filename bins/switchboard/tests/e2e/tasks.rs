@@ -3,7 +3,7 @@
 //! What is looked at in the end is the history: each tick of a schedule that was begun has one run that succeeded, or runs that were lost, each
 //! followed by its retry; and no run of a task was begun before the one before it was over.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::task::{Action, Misfire, Priority, SystemJob};
@@ -17,7 +17,7 @@ use testkit::cluster::ClusterOptions;
 use testkit::postgres::OwnServer;
 use tokio::time::Instant;
 
-use crate::world::World;
+use crate::world::{PATIENCE, World};
 
 const LEASE: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -159,17 +159,19 @@ async fn until_nothing_is_stuck(world: &World, tasks: usize) {
     }
 }
 
-async fn tasks_that_tick(world: &World, count: usize) -> HashSet<String> {
+async fn tasks_that_tick(world: &World, count: usize) {
     let alex = world.person(1, "alex").await;
-    let store = store(&world.database).await;
-    let mut made = HashSet::new();
+    tasks_of(&store(&world.database).await, alex.id, count).await;
+}
+
+/// One in ten ticks every minute, the others every second.
+async fn tasks_of(store: &Postgres, owner: UserId, count: usize) {
     for n in 0..count {
         let schedule = if n % 10 == 0 { "* * * * *" } else { "every 1s" };
         let mut settings = settings(&format!("tick {n}"), Action::System { name: SystemJob::Noop });
         settings.schedule = Some(schedule.to_owned());
-        made.insert(make(&store, alex.id, settings).await.to_string());
+        make(store, owner, settings).await;
     }
-    made
 }
 
 async fn runs(world: &World) -> usize {
@@ -274,4 +276,71 @@ async fn cluster_workers_whose_clocks_are_an_hour_off_change_nothing() {
         by_node[0][0].as_ref().is_some_and(|nodes| nodes.parse::<u32>().is_ok_and(|nodes| nodes >= 4)),
         "{by_node:?}"
     );
+}
+
+/// Ticks that nobody was there for: made up for once, or left out, as the task says; and the next are where they would have been.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_ticks_that_nobody_was_there_for_are_made_up_for_or_left_out() {
+    let world = World::with(|options| workers(options).nodes(1, 0, 2)).await;
+    let alex = world.person(1, "alex").await;
+    let store = store(&world.database).await;
+    let anchor = Timestamp::now() - Duration::from_secs(4 * 3600 + 1800);
+    let mut tasks = Vec::new();
+    for misfire in [Misfire::Once, Misfire::Skip] {
+        let mut hourly = settings("hourly", Action::System { name: SystemJob::Noop });
+        (hourly.schedule, hourly.anchor, hourly.misfire) = (Some("every 1h".to_owned()), anchor, misfire);
+        let first = Some(anchor + Duration::from_secs(3600));
+        let id = TaskId::new();
+        let task = NewTask {
+            id,
+            owner: alex.id,
+            settings: hourly,
+            first,
+            hook: None,
+            webhook_key: None,
+            key: None,
+            max_per_owner: 10,
+        };
+        store.create_task(&task).await.expect("a task");
+        tasks.push(id);
+    }
+    let next = anchor + Duration::from_secs(5 * 3600);
+    let deadline = Instant::now() + PATIENCE;
+    for (task, runs) in tasks.into_iter().zip([1, 0]) {
+        loop {
+            let stands = store.task(alex.id, task).await.expect("an answer").expect("a task");
+            let at_next = stands.next_run_at.is_some_and(|at| at.as_microsecond() == next.as_microsecond());
+            if at_next && stands.run_count == runs {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{stands:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    // One for all that were missed: the newest.
+    let lines = history(&world).await;
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let newest = anchor + Duration::from_secs(4 * 3600);
+    assert_eq!(
+        (lines[0].status.as_str(), lines[0].tick.as_microsecond()),
+        ("succeeded", newest.as_microsecond())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_switch_stops_all_workers_from_beginning_anything() {
+    let world = World::with(|options| workers(options).nodes(1, 0, 2)).await;
+    let alex = world.person(1, "alex").await;
+    let store = store(&world.database).await;
+    store.switch_scheduler(alex.id, false).await.expect("switched off");
+    tasks_of(&store, alex.id, 20).await;
+    // Each looks several times meanwhile.
+    let before = Instant::now();
+    while before.elapsed() < INTERVAL * 3 {
+        assert_eq!(runs(&world).await, 0);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    store.switch_scheduler(alex.id, true).await.expect("switched on");
+    until_more(&world, 40).await;
+    check(&history(&world).await);
 }
