@@ -80,15 +80,15 @@ impl From<QueueState> for TaskRunStatus {
 
 named! {
     /// Why a run is queued.
-    QueueReason, "reason", "scheduled, backoff, task_busy, no_worker or scheduler_disabled":
+    QueueReason, "reason", "scheduled, backoff, task_busy, in_line or scheduler_disabled":
     /// Its time has not come.
     Scheduled = "scheduled",
     /// The attempt before failed; it is tried again later.
     Backoff = "backoff",
     /// Another run of the task is under way.
     TaskBusy = "task_busy",
-    /// All workers have as much as they take, or none is there.
-    NoWorker = "no_worker",
+    /// It is due; the next worker that has room takes it.
+    InLine = "in_line",
     /// Tasks are switched off for the whole cluster.
     SchedulerDisabled = "scheduler_disabled",
 }
@@ -102,7 +102,7 @@ impl QueueReason {
             QueueState::Waiting if attempt > 1 => Some(Self::Backoff),
             QueueState::Waiting => Some(Self::Scheduled),
             QueueState::Blocked => Some(Self::TaskBusy),
-            QueueState::Ready if enabled => Some(Self::NoWorker),
+            QueueState::Ready if enabled => Some(Self::InLine),
             QueueState::Ready => Some(Self::SchedulerDisabled),
         }
     }

@@ -99,7 +99,7 @@ impl Operations {
         if let Some(key) = &create.key {
             text::nonce("Idempotency-Key", key)?;
         }
-        let now = now();
+        let now = self.store.time().await?;
         let zone = create.timezone.as_deref().unwrap_or("UTC");
         let times = self.times(create.schedule.as_deref(), zone, now)?;
         let settings = TaskSettings {
@@ -201,13 +201,13 @@ impl Operations {
     /// # Errors
     ///
     /// `Invalid` for the schedule, as for a task.
-    pub fn preview(
+    pub async fn preview(
         &self,
         schedule: &str,
         timezone: Option<&str>,
         count: usize,
     ) -> Result<(Schedule, Vec<Timestamp>), Error> {
-        let now = now();
+        let now = self.store.time().await?;
         let schedule = rules::schedule(schedule, timezone.unwrap_or("UTC"), now, self.tasks.min_interval)?;
         let times = schedule.upcoming(now, count);
         Ok((schedule, times))
@@ -290,10 +290,4 @@ fn kept(secret: &SigningSecret) -> SigningKey {
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn no_secret(error: auth::AuthError) -> Error {
     StoreError::Internal(error.to_string()).into()
-}
-
-/// The time in microseconds, as the database keeps it: an anchor with more would give other times before and after it is stored.
-fn now() -> Timestamp {
-    let now = Timestamp::now();
-    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }

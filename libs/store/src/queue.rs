@@ -47,6 +47,17 @@ pub struct Plan {
     pub retries: u32,
 }
 
+/// What the owner of a task may have done in their name when a run of it is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerStanding {
+    /// Nothing: they are disabled.
+    Disabled,
+    /// What people may.
+    Person,
+    /// Also what is for administrators.
+    Admin,
+}
+
 /// A run that a worker was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedRun {
@@ -56,6 +67,8 @@ pub struct ClaimedRun {
     pub task: TaskId,
     /// Whose.
     pub owner: UserId,
+    /// What its owner may have done.
+    pub standing: OwnerStanding,
     /// The first attempt at the same thing.
     pub chain: TaskRunId,
     /// The number of this claim.

@@ -294,6 +294,9 @@ pub trait Tasks {
         next: Next,
     ) -> Result<Option<TaskRun>, StoreError>;
 
+    /// The database's time, which schedules are counted from whichever node asks: in microseconds, as it keeps them.
+    async fn time(&self) -> Result<Timestamp, StoreError>;
+
     /// Whether workers claim anything.
     async fn scheduler_enabled(&self) -> Result<bool, StoreError>;
 

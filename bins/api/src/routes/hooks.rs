@@ -66,7 +66,7 @@ pub async fn call(
     let hook = operations.hook(&path.secret).await?;
     let headers = request.headers().clone();
     let body = read(request, operations.max_call_bytes()).await?;
-    operations.verify_call(&hook, proof(&headers), &body).map_err(operations::Error::from)?;
+    operations.verify_call(&hook, proof(&headers), &body).await?;
     api.hook_limiter().take(hook.task).await?;
     let queued = operations.take_call(hook.task, delivery(&headers), body.to_vec()).await?;
     let status = if queued.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };

@@ -202,7 +202,7 @@ pub async fn preview(
         return Err(Problem::field("count", format!("{count} is not allowed; allowed is 1 to {MAX_TIMES}")));
     }
     let timezone = body.timezone.as_deref();
-    let (schedule, times) = api.operations().preview(&body.schedule, timezone, count as usize)?;
+    let (schedule, times) = api.operations().preview(&body.schedule, timezone, count as usize).await?;
     Ok(Answer(PreviewShape {
         schedule: schedule.text().to_owned(),
         timezone: schedule.zone().to_owned(),

@@ -181,7 +181,7 @@ pub struct TaskRunShape {
     /// `queued`, `running`, `succeeded`, `failed`, `timed_out`, `cancelled` or `lost`.
     #[schema(pattern = "^(queued|running|succeeded|failed|timed_out|cancelled|lost)$")]
     pub status: &'static str,
-    /// Why it is queued: `scheduled`, `backoff`, `task_busy`, `no_worker` or `scheduler_disabled`.
+    /// Why it is queued: `scheduled`, `backoff`, `task_busy`, `in_line` or `scheduler_disabled`.
     pub reason: Option<&'static str>,
     /// What made it: `schedule`, `webhook` or `manual`.
     #[schema(pattern = "^(schedule|webhook|manual)$")]

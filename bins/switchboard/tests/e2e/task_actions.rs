@@ -105,7 +105,10 @@ async fn cluster_a_task_says_its_message_once_in_its_owners_name() {
     scene.world.sql(&format!("DELETE FROM members WHERE member_id = '{}'", scene.alex.id)).await;
     scene.run(task, None).await;
     assert_eq!(scene.history(2).await[1].0, "failed");
-    assert_eq!(scene.world.sql("SELECT count(*) FROM task_queue").await[0][0].as_deref(), Some("0"));
+    assert_eq!(
+        scene.world.sql("SELECT count(*) FROM task_queue WHERE due_at < 'infinity'").await[0][0].as_deref(),
+        Some("0")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,7 +17,7 @@ use testkit::cluster::ClusterOptions;
 use testkit::postgres::OwnServer;
 use tokio::time::Instant;
 
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, Person, World};
 
 const LEASE: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -147,7 +147,8 @@ async fn until_nothing_is_stuck(world: &World, tasks: usize) {
     let deadline = Instant::now() + LEASE + INTERVAL + Duration::from_secs(20);
     loop {
         let rows = world
-            .sql("SELECT count(*), count(*) FILTER (WHERE due_at < now() - interval '3 seconds' OR attempt > 1) FROM task_queue")
+            .sql("SELECT count(*), count(*) FILTER (WHERE due_at < now() - interval '3 seconds' OR attempt > 1) \
+                 FROM task_queue WHERE due_at < 'infinity'")
             .await;
         let number =
             |n: usize| rows[0][n].as_ref().and_then(|text| text.parse::<usize>().ok()).expect("a number");
@@ -160,8 +161,15 @@ async fn until_nothing_is_stuck(world: &World, tasks: usize) {
 }
 
 async fn tasks_that_tick(world: &World, count: usize) {
-    let alex = world.person(1, "alex").await;
+    let alex = admin(world).await;
     tasks_of(&store(&world.database).await, alex.id, count).await;
+}
+
+/// Alex, who may have system jobs done.
+async fn admin(world: &World) -> Person {
+    let alex = world.person(1, "alex").await;
+    world.sql(&format!("UPDATE users SET role = 'admin' WHERE id = '{}'", alex.id)).await;
+    alex
 }
 
 /// One in ten ticks every minute, the others every second.
@@ -282,7 +290,7 @@ async fn cluster_workers_whose_clocks_are_an_hour_off_change_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_ticks_that_nobody_was_there_for_are_made_up_for_or_left_out() {
     let world = World::with(|options| workers(options).nodes(1, 0, 2)).await;
-    let alex = world.person(1, "alex").await;
+    let alex = admin(&world).await;
     let store = store(&world.database).await;
     let anchor = Timestamp::now() - Duration::from_secs(4 * 3600 + 1800);
     let mut tasks = Vec::new();
@@ -330,7 +338,7 @@ async fn cluster_ticks_that_nobody_was_there_for_are_made_up_for_or_left_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_switch_stops_all_workers_from_beginning_anything() {
     let world = World::with(|options| workers(options).nodes(1, 0, 2)).await;
-    let alex = world.person(1, "alex").await;
+    let alex = admin(&world).await;
     let store = store(&world.database).await;
     store.switch_scheduler(alex.id, false).await.expect("switched off");
     tasks_of(&store, alex.id, 20).await;
@@ -343,4 +351,40 @@ async fn cluster_a_switch_stops_all_workers_from_beginning_anything() {
     store.switch_scheduler(alex.id, true).await.expect("switched on");
     until_more(&world, 40).await;
     check(&history(&world).await);
+}
+
+/// Who is disabled, or no administrator any more, has nothing done in their name; and nothing of it is tried again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_an_owner_who_lost_the_right_has_nothing_done() {
+    let world = World::with(|options| workers(options).nodes(1, 0, 1)).await;
+    let alex = admin(&world).await;
+    let store = store(&world.database).await;
+    tasks_of(&store, alex.id, 1).await;
+    let task = make(&store, alex.id, settings("once", Action::System { name: SystemJob::Noop })).await;
+    let ended = async |status: &str, error: Option<&str>| {
+        let run = store::tasks::NewTaskRun {
+            id: domain::TaskRunId::new(),
+            task,
+            trigger: domain::task::Trigger::Manual,
+            delivery: None,
+            input: None,
+            max_queued: 5,
+        };
+        store.queue_task_run(&run).await.expect("queued");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let stands = store.task_run(alex.id, run.id).await.expect("an answer").expect("a run");
+            if stands.status.is_over() {
+                assert_eq!((stands.status.as_str(), stands.error.as_deref()), (status, error));
+                return;
+            }
+            assert!(Instant::now() < deadline, "{stands:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    ended("succeeded", None).await;
+    world.sql("UPDATE users SET role = 'user'").await;
+    ended("failed", Some("the task's owner is no administrator any more")).await;
+    world.sql("UPDATE users SET disabled_at = now()").await;
+    ended("failed", Some("the task's owner is disabled")).await;
 }

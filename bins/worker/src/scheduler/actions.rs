@@ -13,7 +13,7 @@ use futures_util::FutureExt as _;
 use operations::{Error, Operations, TaskMessage, TaskRequest};
 use outbound::Outbound;
 use serde_json::{Value, json};
-use store::queue::{ClaimedRun, Fence};
+use store::queue::{ClaimedRun, Fence, OwnerStanding};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -72,6 +72,15 @@ impl Actions {
     }
 
     async fn act(&self, run: &ClaimedRun, fence: &Fence, followed: &OnceLock<RunId>) -> Outcome {
+        match (run.standing, &run.action) {
+            (OwnerStanding::Disabled, _) => {
+                return Outcome::ended(RunEnd::Refused, "the task's owner is disabled");
+            }
+            (OwnerStanding::Person, Action::System { .. }) => {
+                return Outcome::ended(RunEnd::Refused, "the task's owner is no administrator any more");
+            }
+            _ => {}
+        }
         match &run.action {
             Action::Message { room_id, body } => self.message(run, fence, *room_id, body).await,
             Action::AgentRun { room_id, agent_id, input } => {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use store::Refusal;
 use store::tasks::{Task, TaskEdit, TaskRights, TaskSettings};
 
-use super::{kept, now, rules, webhook_secret};
+use super::{kept, rules, webhook_secret};
 use crate::Operations;
 use crate::error::Error;
 
@@ -85,7 +85,7 @@ impl Operations {
         }
         for _ in 0..TRIES {
             let task = self.task(actor, id).await?;
-            let now = now();
+            let now = self.store.time().await?;
             let settings = self.edited(&task.settings, &edit, now)?;
             self.may_run(task.owner, &settings).await?;
             let was_webhook = matches!(task.settings.action, Action::Webhook { .. });

@@ -8,7 +8,6 @@ use auth::secret::hash;
 use auth::{SignatureError, SigningSecret, signature};
 use domain::task::Trigger;
 use domain::{Invalid, TaskId, TaskRunId, UserId};
-use jiff::Timestamp;
 use store::Refusal;
 use store::tasks::{CalledHook, HookSignature, NewTaskRun, Queued, Task};
 
@@ -90,12 +89,7 @@ impl Operations {
     /// # Errors
     ///
     /// What is wrong with it.
-    pub fn verify_call(
-        &self,
-        hook: &CalledHook,
-        proof: Proof<'_>,
-        body: &[u8],
-    ) -> Result<(), SignatureError> {
+    pub async fn verify_call(&self, hook: &CalledHook, proof: Proof<'_>, body: &[u8]) -> Result<(), Error> {
         // A hook that asks for a signature has a key; were it lost, nothing would be good.
         let key = hook.key.as_ref().map(|key| SigningSecret::kept(&key.0)).ok_or(SignatureError::NoMatch);
         match hook.signature {
@@ -105,12 +99,12 @@ impl Operations {
                 let id = proof.id.ok_or(SignatureError::BadId)?;
                 let timestamp = proof.timestamp.and_then(|text| text.parse().ok());
                 let timestamp = timestamp.ok_or(SignatureError::NoTimestamp)?;
-                let (now, tolerance) = (Timestamp::now(), self.tasks.hook_tolerance);
-                signature::verify(&key?, id, timestamp, body, header, now, tolerance)
+                let (now, tolerance) = (self.store.time().await?, self.tasks.hook_tolerance);
+                Ok(signature::verify(&key?, id, timestamp, body, header, now, tolerance)?)
             }
             HookSignature::Github => {
                 let header = proof.github.ok_or(SignatureError::Missing)?;
-                signature::verify_github(&key?, body, header)
+                Ok(signature::verify_github(&key?, body, header)?)
             }
         }
     }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use domain::task::{TaskRunStatus, Trigger, next_tick};
 use domain::{Schedule, TaskId, TaskRunId, UserId, text};
+use jiff::Timestamp;
 use store::Refusal;
 use store::queue::Next;
 use store::tasks::{NewTaskRun, Task, TaskRun};
 
-use super::{NO_TASK, now};
+use super::NO_TASK;
 use crate::Operations;
 use crate::error::Error;
 
@@ -91,7 +92,7 @@ impl Operations {
             return stopped(run);
         }
         let task = self.task(actor, run.task).await?;
-        let next = after_cancelling(&run, &task)?;
+        let next = after_cancelling(&run, &task, self.store.time().await?)?;
         let cancelled = self.store.cancel_task_run(run.id, task.version, next).await?;
         self.announcer.task_due(task.id);
         stopped(cancelled.ok_or(NO_RUN)?)
@@ -108,12 +109,12 @@ fn stopped(run: TaskRun) -> Result<TaskRun, Error> {
 
 /// What follows on a run that is cancelled before a worker has it: the tick after the one it was for. What waits meanwhile and was missed by any time
 /// counts as missed.
-fn after_cancelling(run: &TaskRun, task: &Task) -> Result<Next, Error> {
+fn after_cancelling(run: &TaskRun, task: &Task, now: Timestamp) -> Result<Next, Error> {
     let settings = &task.settings;
     let (Trigger::Schedule, Some(schedule)) = (run.trigger, settings.schedule.as_deref()) else {
         return Ok(Next::Nothing);
     };
     let schedule = Schedule::parse(schedule, &settings.timezone)?.anchored_at(settings.anchor);
-    let at = next_tick(&schedule, settings.misfire, Duration::ZERO, run.scheduled_for, now());
+    let at = next_tick(&schedule, settings.misfire, Duration::ZERO, run.scheduled_for, now);
     Ok(Next::Tick { id: at.map(TaskRunId::of_tick).unwrap_or_default(), at })
 }

@@ -25,8 +25,8 @@ use crate::postgres::statement::statements;
 use crate::postgres::transaction::{Step, Transaction};
 use crate::postgres::{Postgres, repeated};
 use crate::queue::{
-    ClaimedRun, Fence, FinishedRun, LateTick, LostRun, MovedTick, NOT_HELD, Plan, Promoted, Queue, Work,
-    Worked,
+    ClaimedRun, Fence, FinishedRun, LateTick, LostRun, MovedTick, NOT_HELD, OwnerStanding, Plan, Promoted,
+    Queue, Work, Worked,
 };
 use crate::runs::{NewRun, Requested, Run, RunCreated};
 use crate::tasks::SigningKey;
@@ -296,6 +296,11 @@ fn claimed_run(row: &Row) -> Result<ClaimedRun, Fault> {
         id: TaskRunId(row.value("id")?),
         task: TaskId(row.value("task_id")?),
         owner: UserId(row.value("owner_id")?),
+        standing: match (row.value("owner_disabled")?, row.value("owner_is_admin")?) {
+            (true, _) => OwnerStanding::Disabled,
+            (false, true) => OwnerStanding::Admin,
+            (false, false) => OwnerStanding::Person,
+        },
         chain: TaskRunId(row.value("chain_id")?),
         epoch: row.count("epoch")?,
         attempt: number(row, "attempt")?,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::task::{Action, Priority, QueueReason, QueueState};
 use domain::{NodeId, TaskId, TaskRunId, UserId};
+use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -57,6 +58,7 @@ statements! {
     CANCEL_QUEUED = "tasks/cancel_queued";
     SWITCH = "tasks/switch";
     SWITCHED = "tasks/switched";
+    TIME = "tasks/time";
     TRIM = "tasks/trim";
     TRIM_DELIVERIES = "tasks/trim_deliveries";
     BURY = "tasks/bury";
@@ -202,6 +204,12 @@ impl Tasks for Postgres {
             }
         }
         Ok(self.row(FOUND, &[&id.0]).await?.as_ref().map(read_run).transpose()?)
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        let row = self.row(TIME, &[]).await?;
+        let row = row.ok_or_else(|| Fault::internal("tasks/time gave no row"))?;
+        Ok(row.value("now")?)
     }
 
     async fn scheduler_enabled(&self) -> Result<bool, StoreError> {

@@ -34,7 +34,9 @@ moved AS MATERIALIZED (
 )
 SELECT
     claimed.*, task.name, task.action::text AS action, task.max_runtime_ms, task.webhook_key, task.version, task.schedule,
-    task.timezone, task.anchor, task.misfire, task.retries
+    task.timezone, task.anchor, task.misfire, task.retries, owner.disabled_at IS NOT NULL AS owner_disabled,
+    owner.role = 'admin' AS owner_is_admin
 FROM claimed
 CROSS JOIN moved
 CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.id = claimed.task_id LIMIT 1) AS task
+CROSS JOIN LATERAL (SELECT * FROM users WHERE users.id = claimed.owner_id LIMIT 1) AS owner

@@ -200,7 +200,7 @@ pub(crate) async fn what_its_finder_left_is_tidied(world: World) {
     let task = chores.task().await;
     let [one, two] = [chores.ask(task).await, chores.ask(task).await];
     assert_eq!(chores.store.tidy_queue(super::people::HOUR).await.expect("tidied"), 0);
-    assert_eq!(chores.stands(one).await.1, Some(QueueReason::NoWorker));
+    assert_eq!(chores.stands(one).await.1, Some(QueueReason::InLine));
     assert_eq!(chores.stands(two).await.1, Some(QueueReason::TaskBusy));
     assert_eq!(MANY, asked(task).max_queued);
 }

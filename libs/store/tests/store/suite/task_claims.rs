@@ -32,7 +32,7 @@ pub(crate) async fn a_claim_gives_what_is_needed_to_work(world: World) {
     let task = new_task(chores.alex);
     chores.make(&task).await;
     let run = chores.ask(task.id).await;
-    assert_eq!(chores.stands(run).await, (TaskRunStatus::Queued, Some(QueueReason::NoWorker)));
+    assert_eq!(chores.stands(run).await, (TaskRunStatus::Queued, Some(QueueReason::InLine)));
     let session = chores.worker().await;
     let claimed = chores.claim_one(session).await;
     assert_eq!((claimed.id, claimed.task, claimed.owner, claimed.chain), (run, task.id, chores.alex, run));

@@ -46,7 +46,7 @@ async fn a_run_is_queued_now_and_once_for_each_key() {
     let shown = |field: &str| first.body[field].clone();
     assert_eq!(
         (shown("task_id"), shown("status"), shown("reason")),
-        (task.body["id"].clone(), json!("queued"), json!("no_worker"))
+        (task.body["id"].clone(), json!("queued"), json!("in_line"))
     );
     assert_eq!(
         (shown("trigger"), shown("delivery_id"), shown("attempt")),

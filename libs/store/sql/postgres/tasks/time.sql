@@ -1,0 +1,2 @@
+-- The database's time. One row.
+SELECT clock_timestamp() AS now
