@@ -297,7 +297,7 @@ impl Model {
             assert_eq!(ids.len(), runs.len(), "a run is there once: {runs:#?}");
             let of = |is: &dyn Fn(&TaskRun) -> bool| runs.iter().filter(|run| is(run)).count();
             let active =
-                of(&|run| run.status == TaskRunStatus::Running || run.reason == Some(QueueReason::NoWorker));
+                of(&|run| run.status == TaskRunStatus::Running || run.reason == Some(QueueReason::InLine));
             assert!(active <= 1, "{active} are active: {runs:#?}");
             let blocked = of(&|run| run.reason == Some(QueueReason::TaskBusy));
             assert!(blocked == 0 || active == 1, "{blocked} wait for nothing: {runs:#?}");
