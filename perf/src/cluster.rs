@@ -35,10 +35,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts one and waits until every node is ready.
     pub(crate) async fn start(program: Option<&Path>) -> Result<Self, Failure> {
-        let program = match program {
-            Some(program) => program.to_owned(),
-            None => beside_this_one()?,
-        };
+        let program = program_of_choice(program)?;
         eprintln!("starting a cluster with {} ...", program.display());
         let data = tempfile::tempdir()?;
         let mut child = Command::new(&program)
@@ -81,6 +78,11 @@ impl Cluster {
             .map_err(|_| "the cluster did not stop within a minute")??;
         Ok(())
     }
+}
+
+/// The `switchboard` program: the given one, or the one built beside this one.
+pub(crate) fn program_of_choice(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    given.map_or_else(beside_this_one, |program| Ok(program.to_owned()))
 }
 
 fn beside_this_one() -> Result<PathBuf, Failure> {

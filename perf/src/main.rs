@@ -155,7 +155,8 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
             let peers = peers.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/peers").into());
             let held = Duration::from_secs(held.into());
             let settings = scenario::tasks::Settings { jobs, rounds, rate, seconds, held, peers };
-            scenario::tasks::tasks(&settings, &mut report).await?;
+            let program = cluster::program_of_choice(arguments.switchboard.as_deref())?;
+            scenario::tasks::tasks(&program, &settings, &mut report).await?;
             continue;
         }
         // A cluster for each: what one leaves behind must not weigh on the next.

@@ -3,14 +3,17 @@
 
 mod arm;
 mod database;
+mod own;
 mod peers;
 mod table;
+mod worker;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arm::Figures;
 use database::Database;
+use own::OwnArm;
 use peers::{PEERS, Peer, PeerArm};
 
 use crate::Failure;
@@ -33,10 +36,10 @@ pub(crate) struct Settings {
     pub(crate) peers: PathBuf,
 }
 
-/// Measures everyone who is there.
-pub(crate) async fn tasks(settings: &Settings, report: &mut Report) -> Result<(), Failure> {
+/// Measures us and every peer that is there; `program` is `switchboard`.
+pub(crate) async fn tasks(program: &Path, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
     let database = Database::start().await?;
-    let mut all = Vec::new();
+    let mut all = vec![own(program, &database, settings).await?];
     for peer in &PEERS {
         match measured(peer, &database, settings).await {
             Ok(figures) => all.push(figures),
@@ -47,6 +50,12 @@ pub(crate) async fn tasks(settings: &Settings, report: &mut Report) -> Result<()
     database.stop().await?;
     report.table(table::table(&all));
     Ok(())
+}
+
+async fn own(program: &Path, database: &Database, settings: &Settings) -> Result<Figures, Failure> {
+    let url = database.renewed().await?;
+    let mut arm = OwnArm::prepare(program, &url, settings.jobs.max(arm::CHUNK * 4)).await?;
+    arm::measure("Switchboard", &mut arm, &url, settings).await
 }
 
 async fn measured(peer: &Peer, database: &Database, settings: &Settings) -> Result<Figures, Failure> {

@@ -10,7 +10,7 @@ use super::database::{self, Snapshot};
 use crate::Failure;
 
 /// Jobs that are queued at once while a snapshot is held.
-const CHUNK: u32 = 20_000;
+pub(super) const CHUNK: u32 = 20_000;
 
 /// Jobs before those whose waits count.
 const WARM_UP: u32 = 100;
@@ -48,8 +48,8 @@ pub(super) trait Arm {
     /// jobs.
     async fn drained(&mut self, jobs: u64, limit: Duration) -> Result<(u64, Duration), Failure>;
 
-    /// Waits until so many single jobs are done: how long each waited for its start. They are forgotten.
-    async fn waited(&mut self, jobs: u64) -> Result<Histogram<u64>, Failure>;
+    /// Waits until so many single jobs are done: how long each waited. They are forgotten.
+    async fn waited(&mut self, jobs: u64) -> Result<Waits, Failure>;
 }
 
 /// What came of it.
@@ -65,8 +65,17 @@ pub(super) struct Figures {
 pub(super) struct Pace {
     /// Jobs a second.
     pub(super) rate: f64,
+    /// Of jobs that come one by one.
+    pub(super) waits: Waits,
+}
+
+/// How long jobs waited, in microseconds.
+#[derive(Debug, Clone)]
+pub(super) struct Waits {
     /// From queuing to the start.
-    pub(super) waits: Histogram<u64>,
+    pub(super) started: Histogram<u64>,
+    /// From queuing to the record of the end, where it is kept.
+    pub(super) recorded: Option<Histogram<u64>>,
 }
 
 /// Measures one: jobs a second and waits, and both again while a snapshot is held that is older than
@@ -112,7 +121,7 @@ async fn rate_of(name: &str, arm: &mut impl Arm, jobs: u32) -> Result<f64, Failu
 }
 
 /// How long jobs wait that come one by one, whether or not those before have begun.
-async fn waits(name: &str, arm: &mut impl Arm, settings: &Settings) -> Result<Histogram<u64>, Failure> {
+async fn waits(name: &str, arm: &mut impl Arm, settings: &Settings) -> Result<Waits, Failure> {
     arm.start(Purpose::Latency).await?;
     offer(arm, settings.rate, WARM_UP).await?;
     arm.waited(WARM_UP.into()).await?;
@@ -120,7 +129,8 @@ async fn waits(name: &str, arm: &mut impl Arm, settings: &Settings) -> Result<Hi
     offer(arm, settings.rate, jobs).await?;
     let waits = arm.waited(jobs.into()).await?;
     arm.stop().await?;
-    eprintln!("{name}: p50 {} us, p99 {} us", waits.value_at_quantile(0.5), waits.value_at_quantile(0.99));
+    let at = |quantile| waits.started.value_at_quantile(quantile);
+    eprintln!("{name}: started after {} us (p50), {} us (p99)", at(0.5), at(0.99));
     Ok(waits)
 }
 

@@ -5,14 +5,13 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio_postgres::Client;
 
-use super::arm::{self, Arm, Purpose};
+use super::arm::{self, Arm, Purpose, Waits};
 use super::database::{self, Driving};
 use crate::Failure;
 use crate::report::histogram;
@@ -249,16 +248,16 @@ impl Arm for PeerArm {
         Ok((jobs.saturating_sub(u64::try_from(left)?), took))
     }
 
-    async fn waited(&mut self, jobs: u64) -> Result<Histogram<u64>, Failure> {
+    async fn waited(&mut self, jobs: u64) -> Result<Waits, Failure> {
         let count = usize::try_from(jobs)?;
         if !self.told.until(PATIENCE, |told| told.waited.len() >= count).await? {
             return Err(format!("{} of {jobs} jobs began within {PATIENCE:?}", self.told.waited.len()).into());
         }
-        let mut waits = histogram();
+        let mut started = histogram();
         for wait in self.told.waited.drain(..) {
-            waits.record(u64::try_from(wait).unwrap_or_default().max(1))?;
+            started.record(u64::try_from(wait).unwrap_or_default().max(1))?;
         }
-        Ok(waits)
+        Ok(Waits { started, recorded: None })
     }
 }
 

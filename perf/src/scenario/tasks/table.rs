@@ -1,20 +1,26 @@
 //! Everyone who was measured, side by side.
 
-use super::arm::Figures;
+use hdrhistogram::Histogram;
 
-/// A row: what it is, where it comes from, and how it is written.
-type Row = (&'static str, fn(&Figures) -> f64, fn(f64) -> String);
+use super::arm::{Figures, Pace};
 
-const ROWS: [Row; 9] = [
-    ("no-op jobs/s", |of| of.free.rate, per_second),
-    ("queued to started, p50", |of| quantile(of, 0.5, false), millis),
-    ("queued to started, p95", |of| quantile(of, 0.95, false), millis),
-    ("queued to started, p99", |of| quantile(of, 0.99, false), millis),
-    ("no-op jobs/s, snapshot held", |of| of.held.rate, per_second),
-    ("jobs/s kept", |of| of.held.rate / of.free.rate * 100.0, percent),
-    ("queued to started, p50, snapshot held", |of| quantile(of, 0.5, true), millis),
-    ("queued to started, p95, snapshot held", |of| quantile(of, 0.95, true), millis),
-    ("queued to started, p99, snapshot held", |of| quantile(of, 0.99, true), millis),
+/// A row: what it is, where it comes from (not everyone has everything), and how it is written.
+type Row = (&'static str, fn(&Figures) -> Option<f64>, fn(f64) -> String);
+
+const ROWS: [Row; 13] = [
+    ("no-op jobs/s", |of| Some(of.free.rate), per_second),
+    ("queued to started, p50", |of| Some(started(&of.free, 0.5)), millis),
+    ("queued to started, p95", |of| Some(started(&of.free, 0.95)), millis),
+    ("queued to started, p99", |of| Some(started(&of.free, 0.99)), millis),
+    ("queued to recorded as done, p50", |of| recorded(&of.free, 0.5), millis),
+    ("queued to recorded as done, p99", |of| recorded(&of.free, 0.99), millis),
+    ("no-op jobs/s, snapshot held", |of| Some(of.held.rate), per_second),
+    ("jobs/s kept", |of| Some(of.held.rate / of.free.rate * 100.0), percent),
+    ("queued to started, p50, snapshot held", |of| Some(started(&of.held, 0.5)), millis),
+    ("queued to started, p95, snapshot held", |of| Some(started(&of.held, 0.95)), millis),
+    ("queued to started, p99, snapshot held", |of| Some(started(&of.held, 0.99)), millis),
+    ("queued to recorded as done, p50, snapshot held", |of| recorded(&of.held, 0.5), millis),
+    ("queued to recorded as done, p99, snapshot held", |of| recorded(&of.held, 0.99), millis),
 ];
 
 /// The table: a column for each, and after each but the first the first one's figure divided by it.
@@ -28,20 +34,29 @@ pub(super) fn table(all: &[Figures]) -> String {
     }
     let mut table = format!("{head}\n{line}\n");
     for (what, figure, written) in ROWS {
+        let written = |figure: Option<f64>| figure.map(written).unwrap_or_default();
         let of_first = figure(first);
         table += &format!("| {what} | {} |", written(of_first));
         for other in others {
             let figure = figure(other);
-            table += &format!(" {} | {:.2} |", written(figure), of_first / figure);
+            let ratio = of_first.zip(figure).map(|(first, other)| format!("{:.2}", first / other));
+            table += &format!(" {} | {} |", written(figure), ratio.unwrap_or_default());
         }
         table.push('\n');
     }
     table
 }
 
-fn quantile(of: &Figures, quantile: f64, held: bool) -> f64 {
-    let pace = if held { &of.held } else { &of.free };
-    pace.waits.value_at_quantile(quantile) as f64 / 1000.0
+fn started(pace: &Pace, quantile: f64) -> f64 {
+    in_millis(&pace.waits.started, quantile)
+}
+
+fn recorded(pace: &Pace, quantile: f64) -> Option<f64> {
+    pace.waits.recorded.as_ref().map(|recorded| in_millis(recorded, quantile))
+}
+
+fn in_millis(micros: &Histogram<u64>, quantile: f64) -> f64 {
+    micros.value_at_quantile(quantile) as f64 / 1000.0
 }
 
 fn per_second(figure: f64) -> String {
@@ -58,29 +73,31 @@ fn percent(figure: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::arm::Pace;
+    use super::super::arm::Waits;
     use super::*;
     use crate::report::histogram;
 
-    fn figures(name: &str, rate: f64, wait: u64) -> Figures {
+    fn figures(name: &str, rate: f64, wait: u64, recorded: bool) -> Figures {
         let pace = |rate| {
-            let mut waits = histogram();
-            waits.record(wait).expect("in range");
-            Pace { rate, waits }
+            let mut started = histogram();
+            started.record(wait).expect("in range");
+            let recorded = recorded.then(|| started.clone());
+            Pace { rate, waits: Waits { started, recorded } }
         };
         Figures { name: name.to_owned(), free: pace(rate), held: pace(rate / 4.0) }
     }
 
     #[test]
     fn each_is_set_against_the_first() {
-        let table = table(&[figures("A", 1000.0, 2000), figures("B", 500.0, 1000)]);
+        let table = table(&[figures("A", 1000.0, 2000, true), figures("B", 500.0, 1000, false)]);
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines[0], "| | A | B | ratio |");
         assert_eq!(lines[1], "|---|---|---|---|");
         assert_eq!(lines[2], "| no-op jobs/s | 1000 | 500 | 2.00 |");
         assert_eq!(lines[3], "| queued to started, p50 | 2.00 ms | 1.00 ms | 2.00 |");
-        assert_eq!(lines[7], "| jobs/s kept | 25% | 25% | 1.00 |");
-        assert_eq!(lines.len(), 11);
+        assert_eq!(lines[6], "| queued to recorded as done, p50 | 2.00 ms |  |  |");
+        assert_eq!(lines[9], "| jobs/s kept | 25% | 25% | 1.00 |");
+        assert_eq!(lines.len(), 2 + ROWS.len());
     }
 
     #[test]

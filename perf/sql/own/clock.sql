@@ -1,0 +1,2 @@
+-- The time, as text. One row.
+SELECT clock_timestamp()::text
