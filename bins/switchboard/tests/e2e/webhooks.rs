@@ -32,7 +32,11 @@ struct Scene {
 
 impl Scene {
     async fn start() -> Self {
-        let world = World::with(two_workers).await;
+        Self::with(|options| options).await
+    }
+
+    async fn with(change: impl FnOnce(ClusterOptions) -> ClusterOptions) -> Self {
+        let world = World::with(|options| change(two_workers(options))).await;
         let alex = world.person(1, "alex").await;
         let store = store(&world.database).await;
         Self { world, alex, store, receiver: Receiver::start().await }
@@ -54,6 +58,13 @@ impl Scene {
             max_queued: 10,
         };
         self.store.queue_task_run(&run).await.expect("queued").run
+    }
+
+    /// As its owner asks for it, so that workers are told.
+    async fn run_by_rest(&self, task: TaskId) -> TaskRunId {
+        let (status, run) = self.alex.rest("POST", &format!("/v1/tasks/{task}/run"), None).await;
+        assert_eq!(status, 202, "{run}");
+        run["id"].as_str().expect("an id").parse().expect("an id")
     }
 
     /// The worker that is at a run.
@@ -153,9 +164,16 @@ async fn cluster_a_worker_that_was_paused_for_longer_than_its_lease_ends_nothing
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_worker_that_is_told_to_stop_hands_its_run_back_as_the_attempt_it_was() {
-    let mut scene = Scene::start().await;
+    // Nobody looks by itself: those who go on are told.
+    let mut scene = Scene::with(|options| {
+        options
+            .setting("scheduler.interval", "1h")
+            .setting("scheduler.startup_jitter", "0s")
+            .setting("scheduler.drain", "500ms")
+    })
+    .await;
     let task = scene.webhook(|settings| settings.retries = 0).await;
-    let run = scene.run(task).await;
+    let run = scene.run_by_rest(task).await;
     let held = scene.receiver.call().await;
     let stopping = scene.busy().await;
     assert!(scene.world.cluster.stop(&stopping).await.success());
@@ -190,4 +208,23 @@ async fn cluster_a_run_that_takes_too_long_or_is_cancelled_is_stopped() {
     assert_eq!(scene.history(3).await[2], line("cancelled", 1, 1));
     assert!(!held.answer(200, ""), "the call goes on");
     assert!(scene.receiver.is_idle().await);
+}
+
+/// Runs that wait for others of their task go on one after the other, without anybody looking by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_runs_of_one_task_go_one_after_the_other_at_once() {
+    let scene = Scene::with(|options| {
+        options.setting("scheduler.interval", "1h").setting("scheduler.startup_jitter", "0s")
+    })
+    .await;
+    let task = scene.webhook(|_| {}).await;
+    for _ in 0..5 {
+        scene.run_by_rest(task).await;
+    }
+    for n in 1..=5 {
+        let call = scene.receiver.call().await;
+        assert!(scene.receiver.is_idle().await, "two at once");
+        assert!(call.answer(200, ""));
+        scene.history(n).await;
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::TaskRunId;
 use domain::task::Action;
+use domain::{TaskId, TaskRunId};
 use jiff::SignedDuration;
 use store::queue::{ClaimedRun, Fence, FinishedRun, MovedTick, Work};
 use store::{Store, StoreError};
@@ -28,6 +28,7 @@ const SPIN: (Duration, Duration) = (Duration::from_millis(2), Duration::from_sec
 
 /// A run that is under way here.
 struct Held {
+    of: TaskId,
     cancel: CancellationToken,
     task: AbortHandle,
     /// Whether it only watches something that goes on without it.
@@ -157,13 +158,19 @@ impl<'a> Tenure<'a> {
         }
     }
 
-    /// Records what is over and claims what there is room for.
+    /// Records what is over and claims what there is room for, also what waited for what is over.
     async fn claim(&mut self) -> Result<(), StoreError> {
+        while self.record_and_claim().await? {}
+        Ok(())
+    }
+
+    /// One transaction; true when there is more for us.
+    async fn record_and_claim(&mut self) -> Result<bool, StoreError> {
         let room = self.scheduler.settings.max_concurrent as usize
             - self.held.len().min(self.scheduler.settings.max_concurrent as usize);
         let budget = u32::try_from(room).unwrap_or(u32::MAX);
         if budget == 0 && self.over.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let began = Instant::now();
         let floor = self.floor.next(began);
@@ -173,12 +180,18 @@ impl<'a> Tenure<'a> {
             let last = worked.claimed.last().map(|run| run.turn);
             self.floor.claimed(floor, began, worked.claimed.len(), last);
         }
+        let (last, got) = (self.over.last().map(|run| run.task), worked.claimed.len());
         self.recorded(&worked.finished);
         for run in worked.claimed {
             self.start(run);
         }
         self.scheduler.metrics.running(self.held.len());
-        Ok(())
+        let room_left = room > got;
+        if let (false, true, Some(task)) = (room_left, worked.unblocked > 0, last) {
+            // Somebody else may have room.
+            self.scheduler.operations.announcer().task_due(task);
+        }
+        Ok(room_left && worked.unblocked > 0)
     }
 
     fn recorded(&mut self, recorded: &[TaskRunId]) {
@@ -198,11 +211,11 @@ impl<'a> Tenure<'a> {
         let fence = Fence { session: self.lease.session(), run: run.id, epoch: run.epoch };
         let cancel = CancellationToken::new();
         let follows = matches!(run.action, Action::AgentRun { .. });
-        let id = run.id;
+        let (id, of) = (run.id, run.task);
         let actions = Arc::clone(&self.scheduler.actions);
         let doing = perform(actions, run, fence, self.rules, cancel.clone());
         let task = self.running.spawn(doing);
-        self.held.insert(id, Held { cancel, task, follows });
+        self.held.insert(id, Held { of, cancel, task, follows });
     }
 
     /// Makes ready what is due, and says when to look next; true when that was any.
@@ -290,6 +303,9 @@ impl<'a> Tenure<'a> {
                 if left > 0 {
                     tracing::info!(runs = back, "runs of tasks that were under way are handed back");
                 }
+                for held in self.held.values() {
+                    self.scheduler.operations.announcer().task_due(held.of);
+                }
                 for run in &self.over {
                     self.scheduler.metrics.finished(run.end.status());
                 }
@@ -299,7 +315,6 @@ impl<'a> Tenure<'a> {
             }
             None => tracing::warn!("the lease was over before runs of tasks could be handed back"),
         }
-        self.wake.notify_one();
     }
 }
 
