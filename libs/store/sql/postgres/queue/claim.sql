@@ -1,6 +1,7 @@
 -- Gives a session that is good the runs that are next in line: running, under a new number.
 -- Materialised, or a plan that repeats the sub-select would lock more than the limit. Updated by their places, which are locked: no plan can look for
 -- them in another way.
+-- The limit is hidden from the planner: where it is near to what the planner believes is ready, all of that would be read and sorted each time.
 -- The line remembers how far it has come (setval), so that who comes new does not come before those who wait.
 -- $1 session, $2 limit, $3 turn to look from
 WITH me AS MATERIALIZED (
@@ -13,9 +14,9 @@ WITH me AS MATERIALIZED (
 ready AS MATERIALIZED (
     SELECT ctid AS place
     FROM task_queue
-    WHERE state = 'ready' AND turn >= 0 AND turn >= $3 AND EXISTS (SELECT FROM me)
+    WHERE state = 'ready' AND turn >= 0 AND turn >= (SELECT $3::bigint) AND EXISTS (SELECT FROM me)
     ORDER BY turn, id
-    LIMIT $2
+    LIMIT (SELECT $2::bigint)
     FOR UPDATE SKIP LOCKED
 ),
 claimed AS (

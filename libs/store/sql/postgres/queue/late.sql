@@ -9,4 +9,4 @@ WHERE queue.state = 'waiting' AND queue.trigger = 'schedule' AND queue.attempt =
     AND queue.due_at <= now() - $1::bigint * interval '1 microsecond'
     AND NOT EXISTS (SELECT FROM cluster_switches WHERE name = 'scheduler' AND NOT enabled)
 ORDER BY queue.due_at, queue.id
-LIMIT $2
+LIMIT (SELECT $2::bigint)

@@ -1,5 +1,6 @@
 -- Makes what is due ready, the longest due first: one run of a task, and only when none of it is ready or running; the others are blocked.
 -- Ticks that nobody was there for in time are left to queue/late.
+-- The limit is hidden from the planner, as in queue/claim.
 -- Its turn is that of the run before it in its flow, or of what was claimed last, plus its cost.
 -- $1 grace in microseconds, $2 limit
 WITH due AS MATERIALIZED (
@@ -9,7 +10,7 @@ WITH due AS MATERIALIZED (
         AND (trigger <> 'schedule' OR attempt > 1 OR due_at > now() - $1::bigint * interval '1 microsecond')
         AND NOT EXISTS (SELECT FROM cluster_switches WHERE name = 'scheduler' AND NOT enabled)
     ORDER BY due_at, id
-    LIMIT $2
+    LIMIT (SELECT $2::bigint)
     FOR UPDATE SKIP LOCKED
 ),
 judged AS MATERIALIZED (

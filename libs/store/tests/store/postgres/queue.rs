@@ -205,7 +205,7 @@ async fn plans_made_for_little_do_for_much() {
 async fn plans_made_for_much_do_not_read_it_all() {
     let (_chores, _database, client, other) = small().await;
     other.batch_execute(FILL).await.expect("filled");
-    for mode in ["auto", "force_generic_plan"] {
+    for mode in ["auto", "force_generic_plan", "force_custom_plan"] {
         for counted in ["SELECT 1", "VACUUM ANALYZE"] {
             client
                 .batch_execute(&format!("DEALLOCATE ALL; SET plan_cache_mode = {mode}"))
