@@ -10,6 +10,7 @@ use domain::task::{Action, Misfire, Priority, SystemJob};
 use domain::{Schedule, TaskId, UserId};
 use jiff::Timestamp;
 use rand::Rng;
+use serde_json::json;
 use store::Tasks;
 use store::postgres::{DatabaseSettings, Postgres};
 use store::tasks::{NewTask, TaskSettings};
@@ -351,6 +352,34 @@ async fn cluster_a_switch_stops_all_workers_from_beginning_anything() {
     store.switch_scheduler(alex.id, true).await.expect("switched on");
     until_more(&world, 40).await;
     check(&history(&world).await);
+}
+
+/// A worker that has just done a tick knows when the next one is, without looking by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_ticks_come_in_time_although_nobody_looks_by_itself() {
+    let world = World::with(|options| {
+        workers(options)
+            .nodes(1, 0, 1)
+            .setting("scheduler.interval", "1h")
+            .setting("scheduler.startup_jitter", "0s")
+    })
+    .await;
+    let alex = admin(&world).await;
+    let mut body =
+        json!({ "name": "tick", "schedule": "every 1s", "action": { "kind": "system", "name": "noop" } });
+    let (status, task) = alex.rest("POST", "/v1/tasks", Some(&body)).await;
+    assert_eq!(status, 201, "{task}");
+    until_more(&world, 3).await;
+    let late = |line: &Line| line.started.expect("begun").duration_since(line.tick).as_secs_f64();
+    let lines = history(&world).await;
+    assert!(lines.iter().all(|line| (0.0..0.9).contains(&late(line))), "{lines:?}");
+    // One that is due before what it waits for is made while it sleeps.
+    body["schedule"] = json!("every 300s");
+    body["name"] = json!("seldom");
+    let (status, seldom) = alex.rest("POST", "/v1/tasks", Some(&body)).await;
+    assert_eq!(status, 201, "{seldom}");
+    let before = runs(&world).await;
+    until_more(&world, before + 2).await;
 }
 
 /// Who is disabled, or no administrator any more, has nothing done in their name; and nothing of it is tried again.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::task::Action;
 use domain::{TaskId, TaskRunId};
 use jiff::SignedDuration;
-use store::queue::{ClaimedRun, Fence, FinishedRun, MovedTick, Work};
+use store::queue::{ClaimedRun, Fence, FinishedRun, MovedTick, Next, Work};
 use store::{Store, StoreError};
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
@@ -202,6 +202,10 @@ impl<'a> Tenure<'a> {
         }
         for run in self.over.drain(..) {
             metrics.finished(run.end.status());
+            if run.next != Next::Nothing {
+                // What waits now may be due before all that waited then.
+                self.due = Instant::now();
+            }
         }
     }
 
