@@ -93,8 +93,8 @@ pub struct ClaimedRun {
     pub input: Option<Vec<u8>>,
     /// The task's name.
     pub name: String,
-    /// What is done.
-    pub action: Action,
+    /// What is done; `None` when a newer release wrote it and this one does not know it.
+    pub action: Option<Action>,
     /// How long it may take.
     pub max_runtime: Duration,
     /// What its webhook is signed with.

@@ -417,3 +417,24 @@ async fn cluster_an_owner_who_lost_the_right_has_nothing_done() {
     world.sql("UPDATE users SET disabled_at = now()").await;
     ended("failed", Some("the task's owner is disabled")).await;
 }
+
+/// What a newer release wants done fails on a worker that does not know it, and keeps it from nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_an_action_of_a_newer_release_fails_and_the_others_go_on() {
+    let world =
+        World::with(|options| workers(options).nodes(1, 0, 1).setting("scheduler.retry_min", "10s")).await;
+    let alex = admin(&world).await;
+    let store = store(&world.database).await;
+    let mut unknown = settings("unknown", Action::System { name: SystemJob::Noop });
+    unknown.schedule = Some("every 1s".to_owned());
+    let unknown = make(&store, alex.id, unknown).await;
+    world
+        .sql(&format!("UPDATE tasks SET action = '{{\"kind\": \"of tomorrow\"}}' WHERE id = '{unknown}'"))
+        .await;
+    tasks_of(&store, alex.id, 2).await;
+    until_more(&world, 4).await;
+    let lines = history(&world).await;
+    let failed: Vec<_> = lines.iter().filter(|line| line.task == unknown.to_string()).collect();
+    assert_eq!(failed.len(), 1, "it waits for its next attempt: {lines:?}");
+    assert_eq!(failed[0].status, "failed");
+}

@@ -76,12 +76,19 @@ impl Actions {
             (OwnerStanding::Disabled, _) => {
                 return Outcome::ended(RunEnd::Refused, "the task's owner is disabled");
             }
-            (OwnerStanding::Person, Action::System { .. }) => {
+            (OwnerStanding::Person, Some(Action::System { .. })) => {
                 return Outcome::ended(RunEnd::Refused, "the task's owner is no administrator any more");
             }
             _ => {}
         }
-        match &run.action {
+        let Some(action) = &run.action else {
+            // Another attempt may be a newer worker's.
+            return Outcome::ended(
+                RunEnd::Failed,
+                "this worker is of a release that does not know the action",
+            );
+        };
+        match action {
             Action::Message { room_id, body } => self.message(run, fence, *room_id, body).await,
             Action::AgentRun { room_id, agent_id, input } => {
                 self.agent_run(run, fence, (*room_id, *agent_id), input, followed).await
@@ -170,7 +177,7 @@ impl Actions {
 
     /// An attempt before this one was to be cancelled, and its worker was lost: the agent may still be at it.
     async fn stop_what_was_begun(&self, run: &ClaimedRun, fence: &Fence) {
-        let Action::AgentRun { room_id, agent_id, input } = &run.action else { return };
+        let Some(Action::AgentRun { room_id, agent_id, input }) = &run.action else { return };
         if run.attempt == 1 {
             return;
         }

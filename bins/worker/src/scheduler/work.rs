@@ -214,7 +214,7 @@ impl<'a> Tenure<'a> {
         self.scheduler.metrics.claimed(late.max(SignedDuration::ZERO).unsigned_abs());
         let fence = Fence { session: self.lease.session(), run: run.id, epoch: run.epoch };
         let cancel = CancellationToken::new();
-        let follows = matches!(run.action, Action::AgentRun { .. });
+        let follows = matches!(run.action, Some(Action::AgentRun { .. }));
         let (id, of) = (run.id, run.task);
         let actions = Arc::clone(&self.scheduler.actions);
         let doing = perform(actions, run, fence, self.rules, cancel.clone());

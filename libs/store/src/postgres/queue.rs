@@ -313,8 +313,7 @@ fn claimed_run(row: &Row) -> Result<ClaimedRun, Fault> {
         delivery: row.value("delivery_id")?,
         input: row.value("input")?,
         name: row.value("name")?,
-        action: serde_json::from_str(action)
-            .map_err(|error| Fault::internal(format!("a stored action: {error}")))?,
+        action: serde_json::from_str(action).ok(),
         max_runtime: Duration::from_millis(row.count("max_runtime_ms")?),
         webhook_key: row.value::<Option<Vec<u8>>>("webhook_key")?.map(SigningKey),
         plan: plan(row)?,

@@ -37,7 +37,8 @@ pub(crate) async fn a_claim_gives_what_is_needed_to_work(world: World) {
     let claimed = chores.claim_one(session).await;
     assert_eq!((claimed.id, claimed.task, claimed.owner, claimed.chain), (run, task.id, chores.alex, run));
     assert_eq!((claimed.epoch, claimed.attempt, claimed.cancel_requested), (1, 1, false));
-    assert_eq!((&claimed.name, &claimed.action), (&task.settings.name, &task.settings.action));
+    let wanted = (task.settings.name.as_str(), Some(&task.settings.action));
+    assert_eq!((claimed.name.as_str(), claimed.action.as_ref()), wanted);
     assert_eq!(
         (claimed.max_runtime, claimed.plan.retries, claimed.plan.version),
         (task.settings.max_runtime, 2, 1)
