@@ -1,6 +1,10 @@
+use std::time::Duration;
+
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Schedule;
 
 const GRACE: Duration = Duration::from_secs(60);
 

@@ -3,19 +3,15 @@
 //! Edits lock the row of the task, then what it has queued. A worker that ends a run of it holds that row shared while it queues what comes
 //! next, so the two never plan past each other.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
-use domain::task::{Action, Priority, QueueReason, QueueState};
-use domain::{NodeId, TaskId, TaskRunId, UserId};
+use domain::{TaskId, TaskRunId, UserId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::error::{Refusal, StoreError};
 use crate::postgres::interval::micros;
-use crate::postgres::pool::Session;
-use crate::postgres::queue::{number, tick};
+use crate::postgres::queue::tick;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
@@ -25,8 +21,14 @@ use crate::queue::Next;
 use crate::retention::{TaskRunLimits, TrimmedTaskRuns};
 use crate::tasks::{
     CalledHook, Hook, HookSignature, NewTask, NewTaskRun, Queued, SigningKey, Task, TaskEdit, TaskFilter,
-    TaskRights, TaskRun, TaskSettings, Tasks,
+    TaskRights, TaskRun, Tasks,
 };
+
+mod read;
+mod write;
+
+use read::{read_run, read_task, signature};
+use write::StoredHook;
 
 statements! {
     JUDGE = "tasks/judge";
@@ -78,7 +80,7 @@ impl Tasks for Postgres {
     }
 
     async fn task(&self, reader: UserId, id: TaskId) -> Result<Option<Task>, StoreError> {
-        Ok(self.row(READ, &[&reader.0, &id.0]).await?.as_ref().map(read).transpose()?)
+        Ok(self.row(READ, &[&reader.0, &id.0]).await?.as_ref().map(read_task).transpose()?)
     }
 
     async fn tasks(
@@ -94,7 +96,7 @@ impl Tasks for Postgres {
             TaskFilter::Room(room) => self.rows(LIST_ROOM, &[&reader.0, &before, &limit, &room.0]).await?,
             TaskFilter::All => self.rows(LIST_ALL, &[&reader.0, &before, &limit]).await?,
         };
-        Ok(rows.iter().map(read).collect::<Result<_, Fault>>()?)
+        Ok(rows.iter().map(read_task).collect::<Result<_, Fault>>()?)
     }
 
     async fn task_rights(&self, user: UserId, task: TaskId) -> Result<Option<TaskRights>, StoreError> {
@@ -251,117 +253,6 @@ impl Postgres {
         Ok(TrimmedTaskRuns { runs, deliveries, tasks, next })
     }
 
-    async fn try_create_task(&self, task: &NewTask) -> Result<(Task, bool), Fault> {
-        let (id, owner) = (task.id.0, task.owner.0);
-        let stored = Stored::of(&task.settings)?;
-        let hook = StoredHook::of(task.hook.as_ref());
-        let session = self.session().await?;
-        if let Some(key) = &task.key {
-            let recalled = session.query(RECALL, &[&owner, key]).await?;
-            if let Some(row) = recalled.first() {
-                return session.made_before(task, row).await;
-            }
-        }
-        let (transaction, [_, counted, judged]) = session
-            .begin([
-                (HOLD_OWNER, &[&owner]),
-                (COUNT_OWN, &[&owner]),
-                (JUDGE, &[&owner, &stored.room, &stored.agent]),
-            ])
-            .await?;
-        let (transaction, ()) = transaction.decided(judge(&judged)).await?;
-        if let Some(key) = &task.key {
-            let [remembered] = transaction.run([(REMEMBER, &[&owner, key, &id])]).await?;
-            if remembered.is_empty() {
-                // Somebody else used it at the same time; the next try finds what for.
-                transaction.rollback().await;
-                return Err(Fault::Contended("tasks/remember".into()));
-            }
-        }
-        // After the key: a task that it made at the same time counts, too.
-        let (transaction, ()) = transaction.decided(has_room(&counted, task.max_per_owner)).await?;
-        let s = &task.settings;
-        let webhook_key = task.webhook_key.as_ref().map(|key| key.0.as_slice());
-        let tick = task.first.map(TaskRunId::of_tick).unwrap_or_default();
-        let [_, _, rows] = transaction
-            .commit([
-                (
-                    CREATE,
-                    &[
-                        &id,
-                        &owner,
-                        &s.name,
-                        &s.schedule,
-                        &s.timezone,
-                        &s.anchor,
-                        &stored.action,
-                        &stored.room,
-                        &s.is_active,
-                        &stored.cost,
-                        &stored.max_runtime,
-                        &stored.retries,
-                        &s.misfire.as_str(),
-                        &task.first,
-                        &hook.hash,
-                        &hook.signature,
-                        &hook.key,
-                        &webhook_key,
-                    ],
-                ),
-                (PLAN, &[&tick.0, &id, &task.first]),
-                (READ, &[&owner, &id]),
-            ])
-            .await?;
-        let row = rows.first().ok_or(Refusal::NonceReused)?;
-        Ok((read(row)?, true))
-    }
-
-    async fn try_edit_task(&self, edit: &TaskEdit) -> Result<bool, Fault> {
-        let (id, s) = (edit.id.0, &edit.settings);
-        let stored = Stored::of(s)?;
-        let webhook_key = edit.webhook_key.as_ref().map(|key| key.0.as_slice());
-        let session = self.session().await?;
-        let (transaction, [edited]) = session
-            .begin([(
-                EDIT,
-                &[
-                    &id,
-                    &bigint(edit.version),
-                    &s.name,
-                    &s.schedule,
-                    &s.timezone,
-                    &s.anchor,
-                    &stored.action,
-                    &stored.room,
-                    &s.is_active,
-                    &stored.cost,
-                    &stored.max_runtime,
-                    &stored.retries,
-                    &s.misfire.as_str(),
-                    &edit.next,
-                    &webhook_key,
-                    &edit.replan,
-                ],
-            )])
-            .await?;
-        let Some(row) = edited.first() else {
-            let [known] = transaction.commit([(KNOWN, &[&id])]).await?;
-            return if known.is_empty() { Err(NO_TASK.into()) } else { Ok(false) };
-        };
-        let owner: Uuid = row.value("owner_id")?;
-        let [judged] = transaction.run([(JUDGE, &[&owner, &stored.room, &stored.agent])]).await?;
-        // Whoever lost the right may still pause it.
-        let judged = if s.is_active { judge(&judged) } else { Ok(()) };
-        let (transaction, ()) = transaction.decided(judged).await?;
-        if !edit.replan {
-            transaction.commit([]).await?;
-            return Ok(true);
-        }
-        let tick = edit.next.map(TaskRunId::of_tick).unwrap_or_default();
-        transaction.commit([(UNPLAN, &[&id]), (PLAN, &[&tick.0, &id, &edit.next])]).await?;
-        Ok(true)
-    }
-
     /// Why a run was not queued: it was before, or may not be.
     async fn not_queued(&self, run: &NewTaskRun, row: &Row) -> Result<Queued, StoreError> {
         if let Some(delivery) = &run.delivery
@@ -372,157 +263,4 @@ impl Postgres {
         let refusal = if row.value("listens")? { FULL } else { PAUSED };
         Err(refusal.into())
     }
-}
-
-/// Whether an owner may have one task more, by `tasks/count_own`.
-fn has_room(counted: &[Row], max: u32) -> Result<(), Fault> {
-    let row = counted.first().ok_or_else(|| Fault::internal("tasks/count_own gave no row"))?;
-    if row.count("tasks")? < u64::from(max) { Ok(()) } else { Err(TOO_MANY.into()) }
-}
-
-impl Session {
-    /// What a key made, read on the connection that is held already: who holds one and waits for another may wait for ever.
-    async fn made_before(&self, task: &NewTask, recalled: &Row) -> Result<(Task, bool), Fault> {
-        if recalled.value::<&str>("subject")? != "task" {
-            return Err(Refusal::NonceReused.into());
-        }
-        let id: Uuid = recalled.value("created_id")?;
-        let made = self.query(READ, &[&task.owner.0, &id]).await?;
-        Ok((read(made.first().ok_or(NO_TASK)?)?, false))
-    }
-}
-
-/// What `tasks/judge` says.
-fn judge(rows: &[Row]) -> Result<(), Fault> {
-    let row = rows.first().ok_or_else(|| Fault::internal("tasks/judge gave no row"))?;
-    if !row.value::<bool>("may")? {
-        return Err(Refusal::Forbidden.into());
-    }
-    if !row.value::<bool>("room_in")? {
-        return Err(Refusal::NotFound("room").into());
-    }
-    if !row.value::<bool>("agent_in")? {
-        return Err(Refusal::NotFound("agent").into());
-    }
-    Ok(())
-}
-
-/// Settings as they are stored.
-struct Stored {
-    action: String,
-    room: Option<Uuid>,
-    agent: Option<Uuid>,
-    cost: i64,
-    max_runtime: i64,
-    retries: i32,
-}
-
-impl Stored {
-    fn of(settings: &TaskSettings) -> Result<Self, Fault> {
-        let agent = match settings.action {
-            Action::AgentRun { agent_id, .. } => Some(agent_id.0),
-            _ => None,
-        };
-        Ok(Self {
-            action: serde_json::to_string(&settings.action)
-                .map_err(|error| Fault::internal(format!("an action: {error}")))?,
-            room: settings.action.room().map(Uuid::from),
-            agent,
-            cost: settings.priority.cost(),
-            max_runtime: i64::try_from(settings.max_runtime.as_millis()).unwrap_or(i64::MAX),
-            retries: i32::try_from(settings.retries).unwrap_or(i32::MAX),
-        })
-    }
-}
-
-/// A hook, or none, as it is stored.
-struct StoredHook<'a> {
-    hash: Option<&'a [u8]>,
-    signature: Option<&'static str>,
-    key: Option<&'a [u8]>,
-}
-
-impl<'a> StoredHook<'a> {
-    fn of(hook: Option<&'a Hook>) -> Self {
-        Self {
-            hash: hook.map(|hook| hook.hash.as_slice()),
-            signature: hook.map(|hook| match hook.signature {
-                HookSignature::None => "none",
-                HookSignature::Standard => "standard",
-                HookSignature::Github => "github",
-            }),
-            key: hook.and_then(|hook| hook.key.as_ref()).map(|key| key.0.as_slice()),
-        }
-    }
-}
-
-fn signature(text: Option<&str>) -> Result<Option<HookSignature>, Fault> {
-    match text {
-        None => Ok(None),
-        Some("none") => Ok(Some(HookSignature::None)),
-        Some("standard") => Ok(Some(HookSignature::Standard)),
-        Some("github") => Ok(Some(HookSignature::Github)),
-        Some(other) => Err(Fault::internal(format!("a hook with signature {other:?}"))),
-    }
-}
-
-fn read(row: &Row) -> Result<Task, Fault> {
-    let action: &str = row.value("action_text")?;
-    let waiting = row.value::<Option<&str>>("tick_state")?.is_some_and(|state| state != "running");
-    Ok(Task {
-        id: TaskId(row.value("id")?),
-        owner: UserId(row.value("owner_id")?),
-        settings: TaskSettings {
-            name: row.value("name")?,
-            schedule: row.value("schedule")?,
-            timezone: row.value("timezone")?,
-            anchor: row.value("anchor")?,
-            action: serde_json::from_str(action)
-                .map_err(|error| Fault::internal(format!("a stored action: {error}")))?,
-            is_active: row.value("is_active")?,
-            priority: Priority::from_cost(row.value("cost")?)
-                .ok_or_else(|| Fault::internal("a task of no priority"))?,
-            max_runtime: Duration::from_millis(row.count("max_runtime_ms")?),
-            retries: number(row, "retries")?,
-            misfire: row.named("misfire")?,
-        },
-        version: row.count("version")?,
-        hook: signature(row.value("hook_signature")?)?,
-        next_run_at: if waiting { row.value("tick_due_at")? } else { None },
-        last_run_at: row.value("last_run_at")?,
-        run_count: row.count("run_count")?,
-        created_at: row.value("created_at")?,
-        updated_at: row.value("updated_at")?,
-    })
-}
-
-fn read_run(row: &Row) -> Result<TaskRun, Fault> {
-    let attempt = number(row, "attempt")?;
-    let (status, reason) = match row.value::<Option<&str>>("state")? {
-        Some(state) => {
-            let state: QueueState =
-                state.parse().map_err(|error: domain::Invalid| Fault::internal(error.to_string()))?;
-            (state.into(), QueueReason::of(state, attempt, row.value("enabled")?))
-        }
-        None => (row.named("status")?, None),
-    };
-    Ok(TaskRun {
-        id: TaskRunId(row.value("id")?),
-        task: TaskId(row.value("task_id")?),
-        status,
-        reason,
-        trigger: row.named("trigger")?,
-        attempt,
-        epoch: row.count("epoch")?,
-        node: row.value::<Option<Uuid>>("node_id")?.map(NodeId),
-        lease_expires_at: row.value("lease_until")?,
-        scheduled_for: row.value("scheduled_for")?,
-        created_at: row.value("created_at")?,
-        started_at: row.value("started_at")?,
-        finished_at: row.value("finished_at")?,
-        delivery: row.value("delivery_id")?,
-        cancel_requested: row.value("cancel_requested")?,
-        error: row.value("error")?,
-        output: row.value("output")?,
-    })
 }

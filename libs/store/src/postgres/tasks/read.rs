@@ -1,0 +1,84 @@
+//! Tasks and their runs from rows.
+
+use std::time::Duration;
+
+use domain::task::{Priority, QueueReason, QueueState};
+use domain::{NodeId, TaskId, TaskRunId, UserId};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use crate::postgres::queue::number;
+use crate::postgres::row::Columns;
+use crate::postgres::sqlstate::Fault;
+use crate::tasks::{HookSignature, Task, TaskRun, TaskSettings};
+
+pub(super) fn signature(text: Option<&str>) -> Result<Option<HookSignature>, Fault> {
+    match text {
+        None => Ok(None),
+        Some("none") => Ok(Some(HookSignature::None)),
+        Some("standard") => Ok(Some(HookSignature::Standard)),
+        Some("github") => Ok(Some(HookSignature::Github)),
+        Some(other) => Err(Fault::internal(format!("a hook with signature {other:?}"))),
+    }
+}
+
+pub(super) fn read_task(row: &Row) -> Result<Task, Fault> {
+    let action: &str = row.value("action_text")?;
+    let waiting = row.value::<Option<&str>>("tick_state")?.is_some_and(|state| state != "running");
+    Ok(Task {
+        id: TaskId(row.value("id")?),
+        owner: UserId(row.value("owner_id")?),
+        settings: TaskSettings {
+            name: row.value("name")?,
+            schedule: row.value("schedule")?,
+            timezone: row.value("timezone")?,
+            anchor: row.value("anchor")?,
+            action: serde_json::from_str(action)
+                .map_err(|error| Fault::internal(format!("a stored action: {error}")))?,
+            is_active: row.value("is_active")?,
+            priority: Priority::from_cost(row.value("cost")?)
+                .ok_or_else(|| Fault::internal("a task of no priority"))?,
+            max_runtime: Duration::from_millis(row.count("max_runtime_ms")?),
+            retries: number(row, "retries")?,
+            misfire: row.named("misfire")?,
+        },
+        version: row.count("version")?,
+        hook: signature(row.value("hook_signature")?)?,
+        next_run_at: if waiting { row.value("tick_due_at")? } else { None },
+        last_run_at: row.value("last_run_at")?,
+        run_count: row.count("run_count")?,
+        created_at: row.value("created_at")?,
+        updated_at: row.value("updated_at")?,
+    })
+}
+
+pub(super) fn read_run(row: &Row) -> Result<TaskRun, Fault> {
+    let attempt = number(row, "attempt")?;
+    let (status, reason) = match row.value::<Option<&str>>("state")? {
+        Some(state) => {
+            let state: QueueState =
+                state.parse().map_err(|error: domain::Invalid| Fault::internal(error.to_string()))?;
+            (state.into(), QueueReason::of(state, attempt, row.value("enabled")?))
+        }
+        None => (row.named("status")?, None),
+    };
+    Ok(TaskRun {
+        id: TaskRunId(row.value("id")?),
+        task: TaskId(row.value("task_id")?),
+        status,
+        reason,
+        trigger: row.named("trigger")?,
+        attempt,
+        epoch: row.count("epoch")?,
+        node: row.value::<Option<Uuid>>("node_id")?.map(NodeId),
+        lease_expires_at: row.value("lease_until")?,
+        scheduled_for: row.value("scheduled_for")?,
+        created_at: row.value("created_at")?,
+        started_at: row.value("started_at")?,
+        finished_at: row.value("finished_at")?,
+        delivery: row.value("delivery_id")?,
+        cancel_requested: row.value("cancel_requested")?,
+        error: row.value("error")?,
+        output: row.value("output")?,
+    })
+}
