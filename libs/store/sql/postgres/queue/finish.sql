@@ -37,7 +37,7 @@ kept AS MATERIALIZED (
 gone AS (
     DELETE FROM task_queue AS queue
     USING input, holders
-    WHERE queue.id = ANY((SELECT runs FROM given)::uuid[]) AND queue.id = input.id AND queue.epoch = input.epoch
+    WHERE queue.id = input.id AND queue.epoch = input.epoch
         AND queue.worker_id IS NOT DISTINCT FROM input.session_id AND holders.id = input.session_id
         AND (SELECT count(*) FROM kept) >= 0
     RETURNING
