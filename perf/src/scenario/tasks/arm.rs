@@ -57,6 +57,8 @@ pub(super) trait Arm {
 pub(super) struct Figures {
     pub(super) name: String,
     pub(super) free: Pace,
+    /// Jobs a second over `settings.held`, with jobs that come and a snapshot that was taken before them.
+    pub(super) flood: f64,
     pub(super) held: Pace,
 }
 
@@ -96,7 +98,7 @@ pub(super) async fn measure(
     let waits = waits(name, arm, settings).await?;
 
     let snapshot = Snapshot::hold(url).await?;
-    flood(name, arm, settings.held).await?;
+    let flood = flood(name, arm, settings.held).await?;
     arm.fill(settings.jobs).await?;
     client.batch_execute("ANALYZE").await?;
     client.batch_execute("CHECKPOINT").await?;
@@ -106,6 +108,7 @@ pub(super) async fn measure(
     Ok(Figures {
         name: name.to_owned(),
         free: Pace { rate, waits },
+        flood,
         held: Pace { rate: rate_held, waits: waits_held },
     })
 }
@@ -148,8 +151,8 @@ async fn offer(arm: &impl Arm, rate: u32, jobs: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Has the workers work as fast as they can for a time, then do what is left.
-async fn flood(name: &str, arm: &mut impl Arm, time: Duration) -> Result<(), Failure> {
+/// Has the workers work as fast as they can for a time, then do what is left: jobs a second.
+async fn flood(name: &str, arm: &mut impl Arm, time: Duration) -> Result<f64, Failure> {
     let end = Instant::now() + time;
     let mut queued: u64 = arm.fill(CHUNK).await?.into();
     arm.start(Purpose::Rate).await?;
@@ -166,7 +169,7 @@ async fn flood(name: &str, arm: &mut impl Arm, time: Duration) -> Result<(), Fai
     if done < queued {
         return Err(format!("{} jobs were left after {PATIENCE:?} more", queued - done).into());
     }
-    Ok(())
+    Ok(done as f64 / took.as_secs_f64())
 }
 
 /// Microseconds since 1970, by the clock that all processes of the machine have.

@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Worker processes, and what each is told beside where the database is. What is best here; `docs/performance.md` says what was tried.
 const PROCESSES: usize = 2;
-const RATE: &[(&str, &str)] = &[("SCHEDULER__MAX_CONCURRENT", "2000")];
+const RATE: &[(&str, &str)] = &[("SCHEDULER__MAX_CONCURRENT", "1000")];
 const LATENCY: &[(&str, &str)] = &[];
 
 /// What is measured.

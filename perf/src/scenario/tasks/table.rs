@@ -7,14 +7,15 @@ use super::arm::{Figures, Pace};
 /// A row: what it is, where it comes from (not everyone has everything), and how it is written.
 type Row = (&'static str, fn(&Figures) -> Option<f64>, fn(f64) -> String);
 
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 14] = [
     ("no-op jobs/s", |of| Some(of.free.rate), per_second),
     ("queued to started, p50", |of| Some(started(&of.free, 0.5)), millis),
     ("queued to started, p95", |of| Some(started(&of.free, 0.95)), millis),
     ("queued to started, p99", |of| Some(started(&of.free, 0.99)), millis),
     ("queued to recorded as done, p50", |of| recorded(&of.free, 0.5), millis),
     ("queued to recorded as done, p99", |of| recorded(&of.free, 0.99), millis),
-    ("no-op jobs/s, snapshot held", |of| Some(of.held.rate), per_second),
+    ("no-op jobs/s as they come, snapshot held meanwhile", |of| Some(of.flood), per_second),
+    ("no-op jobs/s after that, snapshot still held", |of| Some(of.held.rate), per_second),
     ("jobs/s kept", |of| Some(of.held.rate / of.free.rate * 100.0), percent),
     ("queued to started, p50, snapshot held", |of| Some(started(&of.held, 0.5)), millis),
     ("queued to started, p95, snapshot held", |of| Some(started(&of.held, 0.95)), millis),
@@ -84,7 +85,7 @@ mod tests {
             let recorded = recorded.then(|| started.clone());
             Pace { rate, waits: Waits { started, recorded } }
         };
-        Figures { name: name.to_owned(), free: pace(rate), held: pace(rate / 4.0) }
+        Figures { name: name.to_owned(), free: pace(rate), flood: rate / 2.0, held: pace(rate / 4.0) }
     }
 
     #[test]
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(lines[2], "| no-op jobs/s | 1000 | 500 | 2.00 |");
         assert_eq!(lines[3], "| queued to started, p50 | 2.00 ms | 1.00 ms | 2.00 |");
         assert_eq!(lines[6], "| queued to recorded as done, p50 | 2.00 ms |  |  |");
-        assert_eq!(lines[9], "| jobs/s kept | 25% | 25% | 1.00 |");
+        assert_eq!(lines[10], "| jobs/s kept | 25% | 25% | 1.00 |");
         assert_eq!(lines.len(), 2 + ROWS.len());
     }
 
