@@ -182,7 +182,7 @@ WHERE tasks.deleted_at IS NULL;
 CREATE VIEW task_run_documents AS
 SELECT
     queue.id, queue.task_id, queue.state, NULL::text AS status, queue.trigger, queue.attempt, queue.epoch, worker.node_id,
-    worker.lease_until, queue.scheduled_for, queue.created_at, queue.started_at, NULL::timestamptz AS finished_at,
+    worker.lease_until, queue.due_at, queue.scheduled_for, queue.created_at, queue.started_at, NULL::timestamptz AS finished_at,
     queue.delivery_id, NULL::text AS error, NULL::text AS output, queue.cancel_requested_at IS NOT NULL AS cancel_requested,
     NOT EXISTS (SELECT FROM cluster_switches WHERE name = 'scheduler' AND NOT enabled) AS enabled
 FROM task_queue AS queue
@@ -190,6 +190,6 @@ LEFT JOIN task_workers AS worker ON worker.id = queue.worker_id
 WHERE NOT (queue.state = 'waiting' AND queue.trigger = 'schedule' AND queue.attempt = 1)
 UNION ALL
 SELECT
-    id, task_id, NULL, status, trigger, attempt, epoch, node_id, NULL, scheduled_for, created_at, started_at, finished_at,
+    id, task_id, NULL, status, trigger, attempt, epoch, node_id, NULL, NULL, scheduled_for, created_at, started_at, finished_at,
     delivery_id, error, output, false, true
 FROM task_runs;

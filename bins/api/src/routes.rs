@@ -90,6 +90,7 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(tasks::preview))
         .routes(routes!(tasks::get, tasks::edit, tasks::delete))
         .routes(routes!(tasks::replace_hook, tasks::remove_hook))
+        .routes(routes!(tasks::replace_webhook_secret))
         .routes(routes!(task_runs::run))
         .routes(routes!(task_runs::list))
         .routes(routes!(task_runs::get))

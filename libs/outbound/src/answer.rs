@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
+use tokio::time::{Instant, timeout_at};
 
 /// What the other end answered, as much of it as is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,11 +23,18 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reads up to `most` bytes of the body. The rest is not read: dropping the response closes the connection.
-    pub(crate) async fn read(mut response: Response, most: usize) -> reqwest::Result<Self> {
+    /// Reads up to `most` bytes of the body, until `deadline`. The rest is not read: dropping the response closes the connection. Whoever sent a
+    /// status has said what became of the request, so a body that breaks off makes it no less an answer.
+    pub(crate) async fn read(mut response: Response, most: usize, deadline: Instant) -> Self {
         let mut body = Vec::new();
         let mut is_whole = true;
-        while let Some(piece) = response.chunk().await? {
+        loop {
+            let Ok(Ok(piece)) = timeout_at(deadline, response.chunk()).await else {
+                is_whole = false;
+                drop_cut_character(&mut body);
+                break;
+            };
+            let Some(piece) = piece else { break };
             let room = most - body.len();
             body.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.len() > room {
@@ -40,7 +48,7 @@ impl Answer {
         is_whole &= room == body.len();
         body.truncate(room);
         let retry_after = retry_after(response.headers(), Timestamp::now());
-        Ok(Self { status: response.status(), retry_after, body, is_whole })
+        Self { status: response.status(), retry_after, body, is_whole }
     }
 }
 
@@ -96,6 +104,10 @@ mod tests {
         assert_eq!(retry_after(&HeaderMap::new(), now), None);
     }
 
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
     fn answered(body: Vec<u8>) -> Response {
         http::Response::new(body).into()
     }
@@ -104,14 +116,14 @@ mod tests {
     async fn a_character_is_kept_whole_or_not_at_all() {
         let text = "aab\u{20ac}c";
         for (most, kept) in [(7, text), (6, "aab\u{20ac}"), (5, "aab"), (4, "aab"), (3, "aab"), (0, "")] {
-            let answer = Answer::read(answered(text.into()), most).await.unwrap();
+            let answer = Answer::read(answered(text.into()), most, soon()).await;
             assert_eq!((answer.body.as_str(), answer.is_whole), (kept, most == 7), "{most}");
         }
-        let answer = Answer::read(answered(b"a\0\xffb\xe2\x82".to_vec()), 100).await.unwrap();
+        let answer = Answer::read(answered(b"a\0\xffb\xe2\x82".to_vec()), 100, soon()).await;
         assert_eq!(answer.body, "a\u{fffd}\u{fffd}b\u{fffd}");
         assert!(answer.is_whole);
         // What stands for bad bytes is longer than they are.
-        let answer = Answer::read(answered(vec![0xff; 10]), 10).await.unwrap();
+        let answer = Answer::read(answered(vec![0xff; 10]), 10, soon()).await;
         assert_eq!((answer.body.as_str(), answer.is_whole), ("\u{fffd}\u{fffd}\u{fffd}", false));
     }
 
@@ -121,8 +133,8 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..50),
             most in 0_usize..60,
         ) {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let answer = runtime.block_on(Answer::read(answered(bytes.clone()), most)).unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            let answer = runtime.block_on(Answer::read(answered(bytes.clone()), most, soon()));
             prop_assert!(answer.body.len() <= most && !answer.body.contains('\0'));
             if answer.is_whole {
                 prop_assert_eq!(answer.body, String::from_utf8_lossy(&bytes).replace('\0', "\u{fffd}"));

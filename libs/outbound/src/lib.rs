@@ -26,7 +26,7 @@ pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder};
 pub use reqwest::{StatusCode, Url};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 pub use answer::Answer;
 pub use error::{OutboundError, Refusal, SetupError};
@@ -109,15 +109,14 @@ impl Outbound {
         let Post { url, headers, body, timeout: limit } = request;
         let url = self.check_url(url).map_err(Refusal::Url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
-        let exchange = async {
-            let response = self.http.post(url).headers(headers).body(body).send().await?;
-            Answer::read(response, self.settings.max_response_bytes).await
+        let deadline = Instant::now() + limit;
+        let sent = self.http.post(url).headers(headers).body(body).send();
+        let response = match timeout_at(deadline, Box::pin(sent)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(OutboundError::of(&error, host, self.settings.connect_timeout)),
+            Err(_) => return Err(OutboundError::TimedOut { host, limit }),
         };
-        match timeout(limit, Box::pin(exchange)).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(OutboundError::of(&error, host, self.settings.connect_timeout)),
-            Err(_) => Err(OutboundError::TimedOut { host, limit }),
-        }
+        Ok(Answer::read(response, self.settings.max_response_bytes, deadline).await)
     }
 }
 

@@ -208,6 +208,8 @@ pub struct TaskRun {
     pub lease_expires_at: Option<Timestamp>,
     /// The tick it is for, or when it was asked for.
     pub scheduled_for: Timestamp,
+    /// From when on it may be begun, when it is not over.
+    pub due_at: Option<Timestamp>,
     /// When it was queued.
     pub created_at: Timestamp,
     /// When it was last claimed.
@@ -262,6 +264,9 @@ pub trait Tasks {
 
     /// Gives a task another hook, or none: the address before is good for nothing from then on. `false` when the task is gone.
     async fn set_hook(&self, id: TaskId, hook: Option<&Hook>) -> Result<bool, StoreError>;
+
+    /// Gives the webhook of a task another key; `false` when the task is gone or calls none.
+    async fn set_webhook_key(&self, id: TaskId, key: &SigningKey) -> Result<bool, StoreError>;
 
     /// The hook with this hash.
     async fn hook(&self, hash: &[u8; 32]) -> Result<Option<CalledHook>, StoreError>;

@@ -232,6 +232,25 @@ pub async fn replace_hook(
     Ok(Answer(TaskShape { secrets: shown(&address, Some(&hook), None), ..task.into() }))
 }
 
+/// Gives the webhook of a task another secret, by its owner. Calls are signed with it from the next run on.
+#[utoipa::path(
+    post,
+    path = "/v1/tasks/{id}/webhook-secret",
+    operation_id = "replaceWebhookSecret",
+    tag = "tasks",
+    params(TaskPath),
+    responses((status = 200, description = "The task; the secret is shown this once", body = TaskShape))
+)]
+pub async fn replace_webhook_secret(
+    State(api): State<Api>,
+    person: Person,
+    address: Address,
+    Path(path): Path<TaskPath>,
+) -> Result<Answer<TaskShape>, Problem> {
+    let (task, secret) = api.operations().replace_webhook_secret(person.user(), path.id).await?;
+    Ok(Answer(TaskShape { secrets: shown(&address, None, Some(&secret)), ..task.into() }))
+}
+
 /// Takes the hook of a task away, by its owner.
 #[utoipa::path(
     delete,

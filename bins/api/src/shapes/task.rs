@@ -189,6 +189,9 @@ pub struct TaskRunShape {
     /// The time of the schedule that it is for, or when it was asked for.
     #[schema(format = DateTime)]
     pub scheduled_for: String,
+    /// From when on it may be begun: of one that is tried again, when. Null when it is over.
+    #[schema(format = DateTime)]
+    pub due_at: Option<String>,
     /// 1 for the first attempt at the same thing.
     pub attempt: u32,
     /// How often a worker took it.
@@ -226,6 +229,7 @@ impl From<TaskRun> for TaskRunShape {
             reason: run.reason.map(domain::task::QueueReason::as_str),
             trigger: run.trigger.as_str(),
             scheduled_for: time(run.scheduled_for),
+            due_at: run.due_at.map(time),
             attempt: run.attempt,
             epoch: run.epoch,
             node_id: run.node.map(|node| node.0),

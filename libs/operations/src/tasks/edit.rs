@@ -14,7 +14,7 @@ use crate::Operations;
 use crate::error::Error;
 
 /// How often an edit is tried that others get in the way of.
-const TRIES: usize = 5;
+const TRIES: usize = 20;
 
 /// Changes of a task; what is `None` stays.
 #[derive(Debug, Clone, Default)]

@@ -11,7 +11,7 @@ use domain::{Invalid, TaskId, TaskRunId, UserId};
 use store::Refusal;
 use store::tasks::{CalledHook, HookSignature, NewTaskRun, Queued, Task};
 
-use super::{NO_TASK, NewHook};
+use super::{NO_TASK, NewHook, kept, no_secret};
 use crate::Operations;
 use crate::error::Error;
 
@@ -53,6 +53,25 @@ impl Operations {
         }
         tracing::info!(task = %id, by = %actor, "a task was given another hook");
         Ok((self.task(actor, id).await?, hook))
+    }
+
+    /// Gives the webhook of a task another secret: calls are signed with it from the next run on.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`; `Forbidden` unless by its owner; `Conflict` when the task calls no webhook.
+    pub async fn replace_webhook_secret(
+        &self,
+        actor: UserId,
+        id: TaskId,
+    ) -> Result<(Task, SigningSecret), Error> {
+        self.must_own(actor, id).await?;
+        let secret = SigningSecret::generate().map_err(no_secret)?;
+        if !self.store.set_webhook_key(id, &kept(&secret)).await? {
+            return Err(Refusal::Conflict("the task calls no webhook").into());
+        }
+        tracing::info!(task = %id, by = %actor, "the webhook of a task was given another secret");
+        Ok((self.task(actor, id).await?, secret))
     }
 
     /// Takes the hook of a task away. One that has none stays as it is.

@@ -45,6 +45,7 @@ statements! {
     STOP_ALL = "tasks/stop_all";
     DROP_QUEUED = "tasks/drop_queued";
     SET_HOOK = "tasks/set_hook";
+    SET_WEBHOOK_KEY = "tasks/set_webhook_key";
     HOOK = "tasks/hook";
     RIGHTS = "tasks/rights";
     READ = "tasks/read";
@@ -130,6 +131,10 @@ impl Tasks for Postgres {
     async fn set_hook(&self, id: TaskId, hook: Option<&Hook>) -> Result<bool, StoreError> {
         let hook = StoredHook::of(hook);
         Ok(self.row(SET_HOOK, &[&id.0, &hook.hash, &hook.signature, &hook.key]).await?.is_some())
+    }
+
+    async fn set_webhook_key(&self, id: TaskId, key: &SigningKey) -> Result<bool, StoreError> {
+        Ok(self.row(SET_WEBHOOK_KEY, &[&id.0, &key.0.as_slice()]).await?.is_some())
     }
 
     async fn hook(&self, hash: &[u8; 32]) -> Result<Option<CalledHook>, StoreError> {

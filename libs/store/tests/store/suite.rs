@@ -350,6 +350,7 @@ macro_rules! contract_tests {
                 nothing_follows_in_a_task_that_is_paused_or_gone
                 a_task_that_goes_on_again_has_one_tick
                 a_retry_waits_and_is_the_same_chain
+                attempts_that_an_edit_throws_away_are_kept_as_cancelled
                 a_lost_tick_is_tried_again_at_once
                 a_cancelled_run_is_over_or_told
                 a_cancelled_tick_is_followed_as_its_edit_says

@@ -296,3 +296,19 @@ async fn the_address_is_that_which_the_owner_used() {
     assert!(made.text("hook_url").starts_with("https://chat.example.com/v1/hooks/"), "{}", made.raw);
     app.stop().await;
 }
+
+#[tokio::test]
+async fn the_secret_of_a_webhook_is_replaced_by_its_owner() {
+    let app = TestApp::start().await;
+    let (alex, sam) = (app.person("alex").await, app.person("sam").await);
+    let hook = Hooked::make(&app, &alex, "none").await;
+    let path = format!("/v1/tasks/{}/webhook-secret", hook.task);
+    let first = app.post(&path).by(&alex).expect(200).await.text("webhook_secret");
+    let second = app.post(&path).by(&alex).expect(200).await.text("webhook_secret");
+    assert!(first.starts_with("whsec_") && second.starts_with("whsec_") && first != second);
+    app.post(&path).by(&sam).expect(404).await;
+    let shown = app.get(&format!("/v1/tasks/{}", hook.task)).by(&alex).expect(200).await;
+    assert!(shown.body.get("webhook_secret").is_none());
+    let body = json!({ "action": { "kind": "webhook", "url": "https://example.com/" } });
+    app.patch(&format!("/v1/tasks/{}", hook.task)).by(&alex).json(&body).expect(200).await;
+}

@@ -65,7 +65,7 @@ fn what_happened(run: &ClaimedRun) -> String {
         "chain_id": run.chain,
         "attempt": run.attempt,
         "trigger": run.trigger,
-        "scheduled_for": run.scheduled_for,
+        "scheduled_for": format!("{:.6}", run.scheduled_for),
     });
     if let Some(delivery) = &run.delivery {
         body["delivery_id"] = json!(delivery_as_given(delivery));

@@ -17,9 +17,12 @@ gone AS (
 ),
 recorded AS (
     INSERT INTO task_runs (
-        id, task_id, chain_id, status, trigger, attempt, epoch, scheduled_for, created_at, delivery_id
+        id, task_id, chain_id, status, trigger, attempt, epoch, scheduled_for, created_at, delivery_id, error
     )
-    SELECT id, task_id, chain_id, 'cancelled', trigger, attempt, epoch, scheduled_for, created_at, delivery_id FROM gone
+    SELECT
+        id, task_id, chain_id, 'cancelled', trigger, attempt, epoch, scheduled_for, created_at, delivery_id,
+        'cancelled before it was begun'
+    FROM gone
 ),
 followed AS (
     INSERT INTO task_queue (id, task_id, owner_id, chain_id, state, trigger, cost, due_at, scheduled_for)

@@ -73,6 +73,7 @@ pub(super) fn read_run(row: &Row) -> Result<TaskRun, Fault> {
         node: row.value::<Option<Uuid>>("node_id")?.map(NodeId),
         lease_expires_at: row.value("lease_until")?,
         scheduled_for: row.value("scheduled_for")?,
+        due_at: row.value("due_at")?,
         created_at: row.value("created_at")?,
         started_at: row.value("started_at")?,
         finished_at: row.value("finished_at")?,

@@ -248,6 +248,12 @@ impl Model {
 
     async fn toggle(&mut self, task: usize, due: bool) {
         let at = from_now(if due { -1 } else { 3600 });
+        // What was shown of the times before is over by this.
+        for run in self.chores.runs(self.tasks[task]).await {
+            if run.trigger == Trigger::Schedule && run.status == TaskRunStatus::Queued {
+                assert_eq!(self.over.insert(run.id, TaskRunStatus::Cancelled), None);
+            }
+        }
         self.chores
             .edit(self.tasks[task], |edit| {
                 edit.settings.is_active = !edit.settings.is_active;

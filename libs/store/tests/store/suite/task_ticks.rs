@@ -219,6 +219,28 @@ pub(crate) async fn a_retry_waits_and_is_the_same_chain(world: World) {
     assert_eq!(chores.store.promote_due(HOUR, 10).await.expect("an answer").next_in, None);
 }
 
+pub(crate) async fn attempts_that_an_edit_throws_away_are_kept_as_cancelled(world: World) {
+    let chores = Chores::new(world).await;
+    let (task, session, run) = begun(&chores).await;
+    let again = TaskRunId::new();
+    let next = Next::Retry { id: again, after: HOUR, otherwise: TaskRunId::new() };
+    chores.finish(session, &ended(&run, RunEnd::Failed, next)).await;
+    assert_eq!(chores.stands(again).await, (TaskRunStatus::Queued, Some(QueueReason::Backoff)));
+    assert!(chores.run(again).await.due_at.is_some());
+    chores.edit(task, |edit| (edit.settings.is_active, edit.next, edit.replan) = (false, None, true)).await;
+    let thrown = chores.run(again).await;
+    assert_eq!((thrown.status, thrown.attempt), (TaskRunStatus::Cancelled, 2));
+    assert!(thrown.error.is_some_and(|why| why.contains("paused")));
+    assert_eq!(thrown.due_at, None);
+    // A tick that nothing was tried for is no run.
+    let at = from_now(100);
+    chores
+        .edit(task, |edit| (edit.settings.is_active, edit.next, edit.replan) = (true, Some(at), true))
+        .await;
+    chores.edit(task, |edit| (edit.settings.is_active, edit.next, edit.replan) = (false, None, true)).await;
+    assert_eq!(chores.runs(task).await.len(), 2);
+}
+
 pub(crate) async fn a_lost_tick_is_tried_again_at_once(world: World) {
     let chores = Chores::new(world).await;
     let (task, session, run) = begun(&chores).await;

@@ -254,6 +254,9 @@ pub(crate) async fn the_key_of_a_webhook_stays_until_it_is_replaced(world: World
         used.push(run.webhook_key);
     }
     assert_eq!(used, [key(1), key(2), key(2)]);
+    // Alone, too; but not of a task that calls nothing.
+    let keyed = chores.store.set_webhook_key(task, &SigningKey(vec![3; 8])).await.expect("an answer");
+    assert_eq!(keyed, matches!(chores.see(task).await.settings.action, Action::Webhook { .. }));
 }
 
 pub(crate) async fn an_owner_has_so_many_tasks(world: World) {

@@ -30,6 +30,7 @@ async fn a_run_is_queued_now_and_once_for_each_key() {
         "reason",
         "trigger",
         "scheduled_for",
+        "due_at",
         "attempt",
         "epoch",
         "node_id",
@@ -86,7 +87,7 @@ async fn so_many_may_wait_and_those_that_are_stopped_make_room() {
     let cancel = format!("/v1/task-runs/{}/cancel", ready.text("id"));
     let cancelled = app.post(&cancel).by(&alex).expect(200).await;
     assert_eq!((&cancelled.body["status"], &cancelled.body["reason"]), (&json!("cancelled"), &json!(null)));
-    assert!(cancelled.body["finished_at"].is_string() && cancelled.body["error"].is_null());
+    assert!(cancelled.body["finished_at"].is_string() && cancelled.body["due_at"].is_null());
     assert_eq!(app.post(&cancel).by(&alex).expect(200).await.body, cancelled.body, "it stays so");
     // The next one was let forward.
     app.post(&run).by(&alex).expect(202).await;
