@@ -114,7 +114,10 @@ impl Field {
             to = SUNDAY_AGAIN;
         }
         if from > to {
-            let wanted = format!("a range that goes up, here {from}-{},{}-{to}", self.top, self.min);
+            let (top, min) = (self.top, self.min);
+            // Sunday is 7, too: a range from it begins at 0.
+            let ranges = if from > top { format!("{min}-{to}") } else { format!("{from}-{top},{min}-{to}") };
+            let wanted = format!("a range that goes up, here {ranges}");
             return Err(self.refuse(item, wanted));
         }
         Ok((from, to))

@@ -42,6 +42,7 @@ fn what_is_wrong_in_which_field_is_said() {
         ("0 0 * * 5L", "day_of_week", "5L", format!("0 to 7 (0 and 7 are Sunday) or sun to sat{FORMS}")),
         ("0 22-2 * * *", "hour", "22-2", "a range that goes up, here 22-23,0-2".into()),
         ("0 0 * nov-feb *", "month", "nov-feb", "a range that goes up, here 11-12,1-2".into()),
+        ("0 0 * * 7-1", "day_of_week", "7-1", "a range that goes up, here 0-1".into()),
         ("0 0 * * sat-mon", "day_of_week", "sat-mon", "a range that goes up, here 6-6,0-1".into()),
         ("5/10 * * * *", "minute", "5/10", "a step after * or a range, such as 5-59/10".into()),
         ("*/0 * * * *", "minute", "*/0", format!("a step of 1 to 59{STEP}")),
