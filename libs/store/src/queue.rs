@@ -229,13 +229,13 @@ pub struct LostRun {
 /// What workers do with runs of tasks.
 #[async_trait]
 pub trait Queue {
-    /// Begins a worker's session.
+    /// Begins a worker's session; the turn of what was claimed last, by anybody.
     async fn open_worker(
         &self,
         session: WorkerSessionId,
         node: NodeId,
         lease: Duration,
-    ) -> Result<(), StoreError>;
+    ) -> Result<i64, StoreError>;
 
     /// Renews a session, for `lease` from now; `false` when it is over.
     async fn renew_worker(&self, session: WorkerSessionId, lease: Duration) -> Result<bool, StoreError>;

@@ -22,12 +22,14 @@ const SHARE: u32 = 20;
 pub(super) struct Floor {
     /// The last turn of each claim, and how many it got, the newest in front.
     claims: VecDeque<(i64, usize)>,
+    /// How far the line had come when this began.
+    start: i64,
     look: Instant,
 }
 
 impl Floor {
-    pub(super) fn new() -> Self {
-        Self { claims: VecDeque::new(), look: Instant::now() }
+    pub(super) fn new(start: i64) -> Self {
+        Self { claims: VecDeque::new(), start, look: Instant::now() }
     }
 
     /// The turn from which the next claim looks; 0 for everything.
@@ -42,7 +44,7 @@ impl Floor {
             }
             seen += got;
         }
-        0
+        self.start
     }
 
     /// A claim from `floor` that began at `began` got `got` runs, the last at `turn`.
@@ -72,7 +74,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_looks_a_thousand_runs_behind_and_at_everything_once_a_second() {
-        let mut floor = Floor::new();
+        let mut floor = Floor::new(0);
         assert_eq!(floor.next(Instant::now()), 0);
         for turn in 1..=10 {
             let next = floor.next(Instant::now());
@@ -84,8 +86,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn one_that_begins_looks_from_where_the_line_is() {
+        let mut floor = Floor::new(700);
+        assert_eq!(floor.next(Instant::now()), 0, "once at everything");
+        floor.claimed(0, Instant::now(), 0, None);
+        assert_eq!(floor.next(Instant::now()), 700);
+        floor.claimed(700, Instant::now(), 20, Some(720));
+        assert_eq!(floor.next(Instant::now()), 700, "a thousand behind would be before it");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_look_at_everything_that_takes_long_is_seldom() {
-        let mut floor = Floor::new();
+        let mut floor = Floor::new(0);
         floor.claimed(0, Instant::now(), 2000, Some(7));
         floor.claimed(1, Instant::now(), 2000, Some(9));
         tokio::time::advance(LOOK_EVERY).await;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// A lease, renewed until it is dropped or can't be.
 pub(super) struct Lease {
     session: WorkerSessionId,
+    turn: i64,
     over: CancellationToken,
     renewing: JoinHandle<()>,
 }
@@ -33,15 +34,20 @@ impl Lease {
     ) -> Result<Self, StoreError> {
         let session = WorkerSessionId::new();
         let asked = Instant::now();
-        store.open_worker(session, node, lease).await?;
+        let turn = store.open_worker(session, node, lease).await?;
         let over = CancellationToken::new();
         let renewing = tokio::spawn(renew(store, session, lease, asked, over.clone()));
-        Ok(Self { session, over, renewing })
+        Ok(Self { session, turn, over, renewing })
     }
 
     /// The session.
     pub(super) const fn session(&self) -> WorkerSessionId {
         self.session
+    }
+
+    /// How far the line had come when the session began.
+    pub(super) const fn turn(&self) -> i64 {
+        self.turn
     }
 
     /// Cancelled when the lease is over, or nearly so.

@@ -69,7 +69,7 @@ impl<'a> Tenure<'a> {
             running: JoinSet::new(),
             held: HashMap::new(),
             over: Vec::new(),
-            floor: Floor::new(),
+            floor: Floor::new(lease.turn()),
             due: now,
             spin: SPIN.0,
             cancels: now,

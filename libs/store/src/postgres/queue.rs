@@ -68,9 +68,10 @@ impl Queue for Postgres {
         session: WorkerSessionId,
         node: NodeId,
         lease: Duration,
-    ) -> Result<(), StoreError> {
-        self.rows(OPEN, &[&session.0, &node.0, &micros(lease)]).await?;
-        Ok(())
+    ) -> Result<i64, StoreError> {
+        let row = self.row(OPEN, &[&session.0, &node.0, &micros(lease)]).await?;
+        let row = row.ok_or_else(|| Fault::internal("queue/open gave no row"))?;
+        Ok(row.value("turn")?)
     }
 
     async fn renew_worker(&self, session: WorkerSessionId, lease: Duration) -> Result<bool, StoreError> {
