@@ -65,7 +65,9 @@ async fn a_call_queues_a_run_and_needs_no_sign_in() {
 #[tokio::test]
 async fn fifty_calls_at_once_with_one_delivery_queue_one_run() {
     let app = TestApp::with(|settings| settings.tasks.hook_burst = 1000).await;
-    let other = app.shared.start(&app.shared.settings()).await;
+    let mut settings = app.shared.settings();
+    settings.tasks.hook_burst = 1000;
+    let other = app.shared.start(&settings).await;
     let alex = app.person("alex").await;
     let hook = Hooked::make(&app, &alex, "none").await;
     let calls = (0..50).map(|at| {
@@ -73,14 +75,12 @@ async fn fifty_calls_at_once_with_one_delivery_queue_one_run() {
         node.post(&hook.path).header("x-delivery-id", "d-1").text("{}").send()
     });
     let answers = futures_util::future::join_all(calls).await;
-    let limited = answers.iter().filter(|answer| answer.status == 429).count();
     let first: Vec<_> = answers.iter().filter(|answer| answer.status == 202).collect();
     assert_eq!(first.len(), 1, "{answers:?}");
-    for answer in answers.iter().filter(|answer| answer.status != 429) {
-        assert_eq!(answer.body["run_id"], first[0].body["run_id"]);
+    for answer in &answers {
+        assert_eq!(answer.body["run_id"], first[0].body["run_id"], "{answer:?}");
         assert_eq!(answer.body["repeated"], answer.status == 200);
     }
-    assert!(limited < 25, "the node with the default burst refuses some of its own: {limited}");
     assert_eq!(runs(&app, &alex, &hook.task).await.len(), 1);
     for node in [app, other] {
         node.stop().await;
