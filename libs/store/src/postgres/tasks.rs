@@ -68,7 +68,7 @@ statements! {
 }
 
 const NO_TASK: Refusal = Refusal::NotFound("task");
-const PAUSED: Refusal = Refusal::Conflict("the task is paused");
+const PAUSED: Refusal = Refusal::Conflict("the task is paused, or its owner is disabled");
 const FULL: Refusal = Refusal::Conflict("as many runs of the task are queued as may be");
 const TOO_MANY: Refusal =
     Refusal::Conflict("you have as many tasks as one person may have; delete some first");

@@ -312,3 +312,16 @@ async fn the_secret_of_a_webhook_is_replaced_by_its_owner() {
     let body = json!({ "action": { "kind": "webhook", "url": "https://example.com/" } });
     app.patch(&format!("/v1/tasks/{}", hook.task)).by(&alex).json(&body).expect(200).await;
 }
+
+#[tokio::test]
+async fn the_hook_of_somebody_disabled_does_not_listen() {
+    let app = TestApp::start().await;
+    let (alex, admin) = (app.person("alex").await, app.admin().await);
+    let hook = Hooked::make(&app, &alex, "none").await;
+    app.post(&hook.path).text("{}").expect(202).await;
+    app.post(&format!("/v1/admin/users/{}/disable", alex.id)).by(&admin).expect(204).await;
+    app.post(&hook.path).text("{}").refused(409, "conflict").await;
+    assert_eq!(runs(&app, &admin, &hook.task).await.len(), 1);
+    app.post(&format!("/v1/admin/users/{}/enable", alex.id)).by(&admin).expect(204).await;
+    app.post(&hook.path).text("{}").expect(202).await;
+}

@@ -7,7 +7,8 @@ WITH task AS MATERIALIZED (
 judged AS MATERIALIZED (
     SELECT
         task.*,
-        is_active OR $3 <> 'webhook' AS listens,
+        $3 <> 'webhook'
+            OR is_active AND EXISTS (SELECT FROM users WHERE users.id = task.owner_id AND users.disabled_at IS NULL) AS listens,
         (
             SELECT count(*)
             FROM (
