@@ -181,8 +181,6 @@ pub struct CalledHook {
     pub signature: HookSignature,
     /// What they sign with, when they sign.
     pub key: Option<SigningKey>,
-    /// Whether it listens.
-    pub is_active: bool,
 }
 
 /// A run of a task as it stands.

@@ -25,11 +25,18 @@ pub(super) struct Floor {
     /// How far the line had come when this began.
     start: i64,
     look: Instant,
+    /// Whether the newest claim left out what is in front.
+    left_out: bool,
 }
 
 impl Floor {
     pub(super) fn new(start: i64) -> Self {
-        Self { claims: VecDeque::new(), start, look: Instant::now() }
+        Self { claims: VecDeque::new(), start, look: Instant::now(), left_out: false }
+    }
+
+    /// When to look at everything although nothing calls for a claim: what came late would wait for the next call.
+    pub(super) fn look_at(&self) -> Option<Instant> {
+        self.left_out.then_some(self.look)
     }
 
     /// The turn from which the next claim looks; 0 for everything.
@@ -49,6 +56,7 @@ impl Floor {
 
     /// A claim from `floor` that began at `began` got `got` runs, the last at `turn`.
     pub(super) fn claimed(&mut self, floor: i64, began: Instant, got: usize, turn: Option<i64>) {
+        self.left_out = floor > 0;
         if floor == 0 {
             let now = Instant::now();
             self.look = now + LOOK_EVERY.max(now.duration_since(began) * SHARE);
@@ -91,8 +99,14 @@ mod tests {
         assert_eq!(floor.next(Instant::now()), 0, "once at everything");
         floor.claimed(0, Instant::now(), 0, None);
         assert_eq!(floor.next(Instant::now()), 700);
+        assert_eq!(floor.look_at(), None, "nothing was left out");
         floor.claimed(700, Instant::now(), 20, Some(720));
         assert_eq!(floor.next(Instant::now()), 700, "a thousand behind would be before it");
+        let look = floor.look_at().expect("what is in front was left out");
+        assert_eq!(look, Instant::now() + LOOK_EVERY);
+        assert_eq!(floor.next(look), 0);
+        floor.claimed(0, look, 0, None);
+        assert_eq!(floor.look_at(), None);
     }
 
     #[tokio::test(start_paused = true)]

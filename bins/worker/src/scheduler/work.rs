@@ -118,7 +118,13 @@ impl<'a> Tenure<'a> {
             }
             return;
         }
-        let next = if self.held.is_empty() { self.due } else { self.due.min(self.cancels) };
+        let mut next = self.due.min(self.reconcile);
+        if !self.held.is_empty() {
+            next = next.min(self.cancels);
+        }
+        if let (true, Some(look)) = (self.room() > 0, self.floor.look_at()) {
+            next = next.min(look);
+        }
         let wake = Arc::clone(&self.wake);
         tokio::select! {
             () = stop.cancelled() => {}
@@ -128,7 +134,7 @@ impl<'a> Tenure<'a> {
                 self.due = Instant::now();
                 self.cancels = self.due.max(self.looked_for_cancels + CANCELS_AT_MOST_EVERY);
             }
-            () = sleep_until(next.min(self.reconcile)) => {}
+            () = sleep_until(next) => {}
         }
     }
 
@@ -158,6 +164,11 @@ impl<'a> Tenure<'a> {
         }
     }
 
+    /// Runs that may be claimed beside those that are under way.
+    fn room(&self) -> usize {
+        (self.scheduler.settings.max_concurrent as usize).saturating_sub(self.held.len())
+    }
+
     /// Records what is over and claims what there is room for, also what waited for what is over.
     async fn claim(&mut self) -> Result<(), StoreError> {
         while self.record_and_claim().await? {}
@@ -166,8 +177,7 @@ impl<'a> Tenure<'a> {
 
     /// One transaction; true when there is more for us.
     async fn record_and_claim(&mut self) -> Result<bool, StoreError> {
-        let room = self.scheduler.settings.max_concurrent as usize
-            - self.held.len().min(self.scheduler.settings.max_concurrent as usize);
+        let room = self.room();
         let budget = u32::try_from(room).unwrap_or(u32::MAX);
         if budget == 0 && self.over.is_empty() {
             return Ok(false);

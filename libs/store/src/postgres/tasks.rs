@@ -144,7 +144,6 @@ impl Tasks for Postgres {
                 task: TaskId(row.value("id")?),
                 signature: signature(row.value("hook_signature")?)?.unwrap_or(HookSignature::None),
                 key: row.value::<Option<Vec<u8>>>("hook_key")?.map(SigningKey),
-                is_active: row.value("is_active")?,
             })
         };
         Ok(row.map(called).transpose()?)
