@@ -15,6 +15,7 @@ pub mod event;
 pub mod id;
 pub mod mention;
 pub mod people;
+pub mod presence;
 pub mod principal;
 pub mod room;
 pub mod run;
@@ -33,6 +34,7 @@ pub use id::{
     RunId, SlotSessionId, TaskId, TaskRunId, ToolCallId, UserId, WorkerSessionId,
 };
 pub use people::{Device, DeviceKind, Role, User};
+pub use presence::{LivePresence, PersonStatus};
 pub use principal::Principal;
 pub use room::{MemberRole, RoomKind};
 pub use run::{FinishStatus, RunStatus};
