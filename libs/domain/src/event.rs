@@ -70,6 +70,10 @@ kinds! {
     /// To the person and to the agent: `{call_id, run_id, status, result, error}`, a tool call was answered, expired or was
     /// cancelled.
     ToolResolved = "tool.resolved",
+    /// To a person: `{notification_id, kind, room_id, seq, source_id}`, something they should know of.
+    NotificationCreated = "notification.created",
+    /// To a person: `{notification_ids}`, `{room_id, seq}` or `{up_to}`, and `unread`: they have read it on some device.
+    NotificationRead = "notification.read",
     /// To an agent: `{run_id, room_id, input}`, it may start this run now.
     RunRequested = "run.requested",
     /// To an agent: `{run_id, room_id}`, it should stop this run.

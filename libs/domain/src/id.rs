@@ -126,6 +126,10 @@ id!(
     TaskRunId
 );
 id!(
+    /// A notification: something that one person should know of.
+    NotificationId
+);
+id!(
     /// A worker's hold on the runs it has claimed: fresh after each start and after each lost lease.
     WorkerSessionId
 );

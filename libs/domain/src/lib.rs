@@ -14,6 +14,7 @@ pub mod error;
 pub mod event;
 pub mod id;
 pub mod mention;
+pub mod notification;
 pub mod people;
 pub mod presence;
 pub mod principal;
@@ -30,9 +31,10 @@ pub use document::Document;
 pub use error::{ErrorCode, ErrorKind, Invalid};
 pub use event::{Event, EventKind, Sender};
 pub use id::{
-    AgentId, AuthSessionId, ConnectionId, ConsumerId, DeviceId, EventId, LogEpoch, NodeId, RequestId, RoomId,
-    RunId, SlotSessionId, TaskId, TaskRunId, ToolCallId, UserId, WorkerSessionId,
+    AgentId, AuthSessionId, ConnectionId, ConsumerId, DeviceId, EventId, LogEpoch, NodeId, NotificationId,
+    RequestId, RoomId, RunId, SlotSessionId, TaskId, TaskRunId, ToolCallId, UserId, WorkerSessionId,
 };
+pub use notification::NotificationKind;
 pub use people::{Device, DeviceKind, Role, User};
 pub use presence::{LivePresence, PersonStatus};
 pub use principal::Principal;

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 
 use self::interval::Interval;
 use self::pattern::{Pattern, Sort};
-use self::zone::Zone;
+pub(crate) use self::zone::Zone;
 use crate::Invalid;
 
 mod days;

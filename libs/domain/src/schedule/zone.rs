@@ -15,12 +15,12 @@ static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bu
 const INSTANT: SignedDuration = SignedDuration::from_nanos(1);
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Zone(TimeZone);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Zone(TimeZone);
 
 impl Zone {
     /// The zone of that name, in any case of letters.
-    pub(super) fn get(name: &str) -> Result<Self, Invalid> {
+    pub(crate) fn get(name: &str) -> Result<Self, Invalid> {
         DATABASE.get(name).ok().filter(|zone| !zone.is_unknown()).map(Self).ok_or_else(|| {
             Invalid::new(
                 "timezone",
@@ -30,8 +30,13 @@ impl Zone {
         })
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// What the clock shows.
+    pub(crate) fn shows(&self, instant: Timestamp) -> DateTime {
+        self.0.to_datetime(instant)
     }
 
     /// The first instant at which the clock shows this civil time or a later one. `None` beyond the range of timestamps.
