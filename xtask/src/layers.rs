@@ -10,7 +10,7 @@ use crate::repo::{Repo, TextFile};
 use crate::steps::say;
 
 /// Every crate of the workspace with its layer. A new crate is placed here first.
-const LAYERS: [(&str, u8); 21] = [
+const LAYERS: [(&str, u8); 22] = [
     ("domain", 0),
     ("protocol", 0),
     ("localpg", 0),
@@ -22,6 +22,7 @@ const LAYERS: [(&str, u8); 21] = [
     ("realtime", 2),
     ("operations", 2),
     ("client", 2),
+    ("push", 2),
     // What all roles share lies between the libraries and the roles (docs/adr/0009).
     ("node", 3),
     // Agents that come with the product: clients like any other.

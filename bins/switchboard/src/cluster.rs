@@ -173,6 +173,7 @@ fn told(home: &Home, database: &Database) -> Vec<(&'static str, String)> {
         ("cluster.mode", "multi".to_owned()),
         ("database.url", database.url().to_owned()),
         ("secrets.signing_key_dir", home.keys().display().to_string()),
+        ("push.vapid_key_dir", home.push().display().to_string()),
         ("auth.registration", "open".to_owned()),
     ]
 }

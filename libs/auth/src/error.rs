@@ -6,6 +6,8 @@ use domain::{ErrorCode, ErrorKind, Invalid};
 use jiff::Timestamp;
 use store::{Refusal, StoreError};
 
+use crate::keys::files::FileFault;
+
 /// Why somebody is not let in.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuthError {
@@ -126,5 +128,11 @@ impl AuthError {
 impl From<Refusal> for AuthError {
     fn from(refusal: Refusal) -> Self {
         Self::Store(refusal.into())
+    }
+}
+
+impl From<FileFault> for AuthError {
+    fn from(fault: FileFault) -> Self {
+        Self::Keys(fault.to_string())
     }
 }

@@ -25,6 +25,7 @@ use crate::error::AuthError;
 use crate::settings::SecretSettings;
 
 pub mod directory;
+pub mod files;
 
 /// A key that verifies, and signs while it is the active one.
 pub struct Key {

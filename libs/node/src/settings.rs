@@ -60,6 +60,8 @@ pub struct Settings {
     pub http: HttpSettings,
     /// Requests to addresses that users name.
     pub outbound: outbound::OutboundSettings,
+    /// Notifications of devices that are not looked at.
+    pub push: push::PushSettings,
     /// WebSockets.
     pub gateway: GatewaySettings,
     /// What is no longer kept.

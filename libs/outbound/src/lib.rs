@@ -14,6 +14,7 @@
 mod addresses;
 pub mod answer;
 pub mod error;
+pub mod inspector;
 mod resolver;
 pub mod settings;
 mod url;
@@ -30,6 +31,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub use answer::Answer;
 pub use error::{OutboundError, Refusal, SetupError};
+pub use inspector::Inspector;
 pub use settings::OutboundSettings;
 
 use addresses::Guard;

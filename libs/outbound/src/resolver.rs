@@ -44,33 +44,46 @@ impl Resolver {
     pub(crate) fn new(guard: Guard, lookup: Lookup) -> Self {
         Self { guard, lookup, places: Arc::new(Semaphore::new(LOOKUPS)) }
     }
+
+    /// The addresses of a name, all of which may be connected to.
+    pub(crate) fn find(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<Vec<IpAddr>, Unresolved>> + Send + use<> {
+        let (guard, lookup, places) = (self.guard.clone(), self.lookup.clone(), self.places.clone());
+        let name = name.to_owned();
+        async move {
+            // Who gives up waiting leaves the thread behind: the place is the thread's. It is never closed, and a lookup that
+            // panics has found nothing.
+            let place = places.acquire_owned().await.map_err(|_| Unresolved::Unknown)?;
+            let found = spawn_blocking(move || {
+                let found = lookup(&name);
+                drop(place);
+                found
+            });
+            judge(&guard, found.await.map_err(|_| Unresolved::Unknown)?.unwrap_or_default())
+        }
+    }
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (guard, lookup, places) = (self.guard.clone(), self.lookup.clone(), self.places.clone());
+        let found = self.find(name.as_str());
         Box::pin(async move {
-            // Who gives up waiting leaves the thread behind: the place is the thread's.
-            let place = places.acquire_owned().await?;
-            let found = spawn_blocking(move || {
-                let found = lookup(name.as_str());
-                drop(place);
-                found
-            });
-            let found = found.await?.unwrap_or_default();
-            Ok(judge(&guard, found)?)
+            // The connector puts the port of the URL in place of 0.
+            let addresses = found.await?.into_iter().map(|address| SocketAddr::new(address, 0));
+            Ok(Box::new(addresses) as Addrs)
         })
     }
 }
 
 /// All addresses or none: a name with one foot inside is not half as dangerous.
-fn judge(guard: &Guard, found: Vec<IpAddr>) -> Result<Addrs, Unresolved> {
+fn judge(guard: &Guard, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Unresolved> {
     if found.is_empty() {
         return Err(Unresolved::Unknown);
     }
     if !found.iter().all(|address| guard.permits(*address)) {
         return Err(Unresolved::NotPublic);
     }
-    // The connector puts the port of the URL in place of 0.
-    Ok(Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0))))
+    Ok(found)
 }

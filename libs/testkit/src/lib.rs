@@ -4,6 +4,7 @@
 //! - [`proxy`]: TCP with faults: cut, stalled, slow, late, refused.
 //! - [`cluster`]: api, gateway and worker processes, to be killed, stopped, frozen and cut off.
 //! - [`model`]: a language model that says what the test wants.
+//! - [`push`]: a push service that reads what it is sent, and answers as the test wants.
 //! - [`port`]: ports that stay a test's own over restarts.
 //! - [`random`]: names that collide with nobody's.
 //!
@@ -20,5 +21,6 @@ pub mod model;
 pub mod port;
 pub mod postgres;
 pub mod proxy;
+pub mod push;
 pub mod random;
 pub mod workspace;

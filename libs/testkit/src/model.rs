@@ -28,6 +28,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::http::Request;
+
 /// A request as it came.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
@@ -348,22 +350,10 @@ async fn perform(Answer(steps): Answer, script: &Script, write: &mut WriteHalf<'
 }
 
 async fn request(stream: &mut TcpStream) -> Option<Asked> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(stream.read_u8().await.ok()?);
-    }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let header = |name: &str| {
-        head.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
-        })
-    };
-    let mut body = vec![0; header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
-    stream.read_exact(&mut body).await.ok()?;
-    let target = head.lines().next()?.trim_end_matches(" HTTP/1.1").to_owned();
-    let body = serde_json::from_slice(&body).unwrap_or_default();
-    Some(Asked { target, authorization: header("authorization").unwrap_or_default(), body })
+    let request = Request::read(stream).await?;
+    let authorization = request.header("authorization").unwrap_or_default().to_owned();
+    let body = serde_json::from_slice(&request.body).unwrap_or_default();
+    Some(Asked { target: request.target, authorization, body })
 }
 
 /// Closes without a goodbye.

@@ -6,6 +6,7 @@
 //!   control.sock    where `kill`, `restart` and `add` reach it
 //!   state.json      what runs where, as `--json` prints it; 0600, it has the database's password
 //!   keys/           signing keys of all nodes; 0700
+//!   push/           the key of pushes; 0700
 //!   logs/<node>.log what each node printed; of the run before: <node>.log.old
 //!   postgres/       the private PostgreSQL
 //!   demo-agent.token  of the demo agent, if there is one; 0600
@@ -58,6 +59,11 @@ impl Home {
 
     pub(super) fn keys(&self) -> PathBuf {
         keys_path(&self.dir)
+    }
+
+    /// Where the key of pushes is kept.
+    pub(super) fn push(&self) -> PathBuf {
+        self.dir.join("push")
     }
 
     pub(super) fn logs(&self) -> PathBuf {

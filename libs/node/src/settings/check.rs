@@ -45,6 +45,7 @@ impl Settings {
         self.auth.check()?;
         self.http.check()?;
         self.outbound.check()?;
+        self.push.check()?;
         self.gateway.check()?;
         self.retention.check(self.auth.access_ttl)?;
         within("relay.shards", self.relay.shards, 1, 64)?;
@@ -220,6 +221,8 @@ mod tests {
             ("http.max_body_bytes", "1"),
             ("outbound.allow_private", "inside"),
             ("outbound.connect_timeout", "0s"),
+            ("push.delay", "2h"),
+            ("push.contact", "nobody"),
             ("http.allowed_origins", "nowhere"),
             ("gateway.allowed_origins", "nowhere"),
             ("log.filter", "loud"),
@@ -269,5 +272,17 @@ mod tests {
             assert!(message.contains(part), "{message} lacks {part}");
         }
         assert!(!message.contains("hunter2"), "{message}");
+    }
+
+    #[test]
+    fn secrets_of_pushes_are_told_without_being_shown() {
+        for (key, value) in [
+            ("push.webhook_url", "https://alex:hunter2@relay.example.com"),
+            ("push.webhook_url", "hunter2"),
+            ("push.webhook_secret", "whsec_hunter2"),
+        ] {
+            let message = refused(key, value);
+            assert!(message.contains(key) && !message.contains("hunter2"), "{message}");
+        }
     }
 }

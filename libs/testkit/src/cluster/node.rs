@@ -74,6 +74,7 @@ impl Node {
             ("database.url", url),
             ("admin.listen", admin.addr().to_string()),
             ("secrets.signing_key_dir", dir.join("keys").display().to_string()),
+            ("push.vapid_key_dir", dir.join("push").display().to_string()),
         ];
         match role {
             Role::Api => settings.push(("http.listen", listen.addr().to_string())),
