@@ -12,7 +12,7 @@ use process::metrics::Metrics;
 use process::supervise::{Failure, Phase, Supervisor};
 use prometheus::{IntGaugeVec, Opts};
 use protocol::notify::{Entry, Kind};
-use realtime::{Hub, RealtimeMetrics, Relay};
+use realtime::{Hub, MemoryView, PresenceView, RealtimeMetrics, Relay, TableView};
 use store::nodes::NodeInfo;
 use store::postgres::{Connector, Postgres};
 use store::{Store, StoreError};
@@ -94,6 +94,8 @@ pub struct Node {
     pub notifier: Notifier,
     /// What the product does.
     pub operations: Operations,
+    /// Who is where, on all nodes.
+    pub presence_view: Arc<dyn PresenceView>,
     /// Readiness.
     pub health: Health,
     /// Numbers.
@@ -168,6 +170,10 @@ impl Node {
         );
         // There is one for each node; a second would be the same.
         drop(receiver.operations.set(operations.clone()));
+        let presence_view: Arc<dyn PresenceView> = match settings.cluster.mode {
+            ClusterMode::Single => Arc::new(MemoryView::new(Arc::clone(&hub), settings.sync.resume_window)),
+            ClusterMode::Multi => Arc::new(TableView::new(Arc::clone(&store), settings.cluster.presence_ttl)),
+        };
         let node = Self {
             info,
             store,
@@ -175,6 +181,7 @@ impl Node {
             relay,
             notifier,
             operations,
+            presence_view,
             health,
             metrics,
             realtime,

@@ -36,6 +36,8 @@ pub struct Settings {
     pub relay: realtime::RelaySettings,
     /// What clients keep in step.
     pub sync: realtime::SyncSettings,
+    /// Who is told of whom.
+    pub presence: realtime::PresenceSettings,
     /// Agents.
     pub agents: operations::AgentsSettings,
     /// Messages.

@@ -287,6 +287,7 @@ impl Feed {
         batch.extend(around);
         if !self.live {
             self.live = true;
+            self.connection.set_live();
             batch.push(Encoded::frame(ServerFrame::Live));
         }
         !batch.is_empty()

@@ -9,6 +9,7 @@ use prometheus::IntGauge;
 use protocol::CloseCode;
 use store::consumers::ConsumerSlot;
 use store::devices::Slot;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::outbox::{Limits, Outbox};
@@ -104,6 +105,8 @@ pub struct Connection {
     pub hold: Hold,
     /// What waits for its socket.
     pub outbox: Outbox,
+    /// When it began.
+    pub began: Instant,
     /// The streams it follows; none once it is gone. Changed by the hub alone.
     pub(crate) streams: Mutex<Option<Vec<StreamRef>>>,
     focus: Mutex<Focus>,
@@ -111,6 +114,7 @@ pub struct Connection {
     stale_runs: Mutex<Vec<RunId>>,
     /// Whether runs, presence and tool calls around it are to be looked up.
     looks_around: AtomicBool,
+    live: AtomicBool,
 }
 
 impl Connection {
@@ -121,11 +125,24 @@ impl Connection {
             meta,
             hold,
             outbox: Outbox::new(limits, behind),
+            began: Instant::now(),
             streams: Mutex::new(Some(Vec::new())),
             focus: Mutex::default(),
             stale_runs: Mutex::default(),
             looks_around: AtomicBool::new(meta.user().is_some()),
+            live: AtomicBool::new(false),
         }
+    }
+
+    /// Whether it was told that it is live. Before, it is not counted as being there.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// It has been given all that it lacked when it began.
+    pub(crate) fn set_live(&self) {
+        self.live.store(true, Ordering::Relaxed);
     }
 
     /// Whether it follows a stream now.

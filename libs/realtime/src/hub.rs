@@ -37,6 +37,7 @@ use protocol::{CloseCode, ServerFrame};
 use store::consumers::AgentPresence;
 use store::runs::RunUpdate;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::connection::{Connection, Hold};
@@ -102,6 +103,8 @@ pub struct Hub {
     holders: Mutex<HashMap<Uuid, Arc<Connection>>>,
     boxes: LiveBoxes,
     agents: AgentsSeen,
+    /// When everybody was last told to go and come back.
+    sent_away_at: Mutex<Option<Instant>>,
     recent: usize,
     metrics: RealtimeMetrics,
 }
@@ -117,6 +120,7 @@ impl Hub {
             holders: Mutex::default(),
             boxes: LiveBoxes::default(),
             agents: AgentsSeen::default(),
+            sent_away_at: Mutex::default(),
             recent,
             metrics,
         })
@@ -368,11 +372,17 @@ impl Hub {
         }
     }
 
-    /// Closes every connection.
-    pub fn close_all(&self, code: CloseCode) {
+    /// Sends every connection away at once, to come back and resume.
+    pub fn send_away(&self) {
+        *self.sent_away_at.lock() = Some(Instant::now());
         for connection in self.connections.lock().values() {
-            connection.outbox.close(code);
+            connection.outbox.close(CloseCode::NodeDrains);
         }
+    }
+
+    /// When everybody was last sent away, to come back and resume; none when that never was.
+    pub(crate) fn sent_away_at(&self) -> Option<Instant> {
+        *self.sent_away_at.lock()
     }
 
     /// Sends every connection away, one after the other over `spread`, so that they do not all come to the next
@@ -382,6 +392,7 @@ impl Hub {
         let count = u32::try_from(connections.len()).unwrap_or(u32::MAX).max(1);
         tracing::info!(connections = connections.len(), ?spread, "sending connections away");
         for connection in connections {
+            *self.sent_away_at.lock() = Some(Instant::now());
             connection.outbox.close(CloseCode::NodeDrains);
             tokio::time::sleep(spread / count).await;
         }
@@ -391,6 +402,12 @@ impl Hub {
     #[must_use]
     pub fn connections(&self) -> Vec<Arc<Connection>> {
         self.connections.lock().values().map(Arc::clone).collect()
+    }
+
+    /// The connections of a person.
+    pub(crate) fn connections_of(&self, user: UserId) -> Vec<Arc<Connection>> {
+        let streams = self.shard(user.0).streams.lock();
+        streams.get(&user.0).map(|own| own.connections().map(Arc::clone).collect()).unwrap_or_default()
     }
 
     /// Distinct sign-ins of live connections.

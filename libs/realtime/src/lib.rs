@@ -20,6 +20,7 @@ pub mod presence;
 pub mod relay;
 pub mod session;
 pub mod settings;
+pub mod view;
 
 pub use catchup::{CatchUp, Fed, Feed, Progress, Watched};
 pub use connection::{Connection, ConnectionMeta, Focus, Hold};
@@ -32,4 +33,5 @@ pub use outbox::{Limits, Next, Outbox};
 pub use presence::AgentsSeen;
 pub use relay::Relay;
 pub use session::{Alone, Announce, Begin, Opened, Opening, SessionError, SessionLimits, Sessions, pass_on};
-pub use settings::{RelaySettings, SyncSettings};
+pub use settings::{PresenceSettings, RelaySettings, SyncSettings};
+pub use view::{MemoryView, PresenceView, Seen, TableView};

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use domain::{AgentId, LogEpoch, RoomId, RunId, UserId};
 use parking_lot::Mutex;
-use protocol::CloseCode;
 use protocol::notify::{Entry, Kind};
 use store::{Store, StoreError};
 use tokio::sync::Notify;
@@ -235,7 +234,7 @@ impl Relay {
         let known = self.epoch.lock().replace(epoch);
         if known.is_some_and(|known| known != epoch) {
             tracing::warn!(%epoch, "the log began a new epoch; every connection is sent to resume in it");
-            self.hub.close_all(CloseCode::NodeDrains);
+            self.hub.send_away();
         }
         self.hub.boxes().touch_all();
         self.hub.agents().touch_all();

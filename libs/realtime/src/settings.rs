@@ -40,6 +40,9 @@ pub struct SyncSettings {
     pub outbox_bytes: usize,
     /// Events of one page when a connection reads the log for itself.
     pub page: u32,
+    /// How long a client has to come back that was sent away because its node stops: until then its person counts as there.
+    #[serde(with = "domain::duration")]
+    pub resume_window: Duration,
 }
 
 impl Default for SyncSettings {
@@ -49,6 +52,23 @@ impl Default for SyncSettings {
             outbox_frames: 256,
             outbox_bytes: 256 * 1024,
             page: 200,
+            resume_window: Duration::from_secs(60),
         }
+    }
+}
+
+/// Section `presence`.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PresenceSettings {
+    /// People of whom a node says in one flush that they are seen differently; the rest is said with the next.
+    pub max_changes_per_flush: u32,
+    /// In rooms of more members people are not told of each other.
+    pub max_room_members: u32,
+}
+
+impl Default for PresenceSettings {
+    fn default() -> Self {
+        Self { max_changes_per_flush: 1000, max_room_members: 200 }
     }
 }

@@ -19,6 +19,7 @@ pub mod log;
 pub mod messages;
 pub mod nodes;
 pub mod postgres;
+pub mod presence;
 pub mod queue;
 pub mod rates;
 pub mod retention;
@@ -38,6 +39,7 @@ pub use error::{Refusal, StoreError};
 pub use log::Log;
 pub use messages::Messages;
 pub use nodes::Nodes;
+pub use presence::Presence;
 pub use queue::Queue;
 pub use rates::Rates;
 pub use retention::Retention;
@@ -58,6 +60,7 @@ pub trait Store:
     + Log
     + Messages
     + Nodes
+    + Presence
     + Queue
     + Rates
     + Retention
@@ -82,6 +85,8 @@ impl<T> Store for T where
         + Log
         + Messages
         + Nodes
+        + Presence
+        + Presence
         + Queue
         + Rates
         + Retention

@@ -30,6 +30,7 @@ mod messages;
 mod metrics;
 mod nodes;
 mod pool;
+mod presence;
 mod queue;
 mod rates;
 mod reap;

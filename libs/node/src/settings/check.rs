@@ -58,11 +58,23 @@ impl Settings {
         within("append.queue", self.append.queue, 1, 1_000_000)?;
         within("append.max_batch", self.append.max_batch, 1, 10_000)?;
         span("cluster.heartbeat_interval", self.cluster.heartbeat_interval, 10 * MILLISECOND, HOUR)?;
+        self.check_presence()?;
         self.check_agents()?;
         self.check_tasks()?;
         span("tickets.ttl", self.tickets.ttl, MILLISECOND, 24 * HOUR)?;
         span("shutdown.deadline", self.shutdown.deadline, MILLISECOND, 24 * HOUR)?;
         self.check_combinations()
+    }
+
+    fn check_presence(&self) -> Result<(), Invalid> {
+        let cluster = &self.cluster;
+        let interval = cluster.presence_flush_interval;
+        span("cluster.presence_flush_interval", interval, 10 * MILLISECOND, 60 * SECOND)?;
+        // One flush may be late, or fail.
+        span("cluster.presence_ttl", cluster.presence_ttl, interval * 3, HOUR)?;
+        span("sync.resume_window", self.sync.resume_window, Duration::ZERO, HOUR)?;
+        within("presence.max_changes_per_flush", self.presence.max_changes_per_flush as usize, 1, 100_000)?;
+        within("presence.max_room_members", self.presence.max_room_members as usize, 0, 100_000)
     }
 
     fn check_agents(&self) -> Result<(), Invalid> {
@@ -236,6 +248,12 @@ mod tests {
             ("retention.batch", "0"),
             ("retention.sessions_after", "15m"),
             ("cluster.heartbeat_interval", "50s"),
+            ("cluster.presence_flush_interval", "0s"),
+            ("cluster.presence_flush_interval", "2m"),
+            ("cluster.presence_ttl", "2s"),
+            ("sync.resume_window", "2h"),
+            ("presence.max_changes_per_flush", "0"),
+            ("presence.max_room_members", "100001"),
             ("messages.max_body_bytes", "1000000"),
             ("agents.max_runs", "0"),
             ("agents.max_runs", "101"),

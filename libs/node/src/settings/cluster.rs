@@ -26,6 +26,12 @@ pub struct ClusterSettings {
     /// How often a node writes that it is alive.
     #[serde(with = "domain::duration")]
     pub heartbeat_interval: Duration,
+    /// How often a node writes which people are connected to it.
+    #[serde(with = "domain::duration")]
+    pub presence_flush_interval: Duration,
+    /// How long somebody counts as connected of whom their node says nothing.
+    #[serde(with = "domain::duration")]
+    pub presence_ttl: Duration,
 }
 
 impl Default for ClusterSettings {
@@ -34,6 +40,8 @@ impl Default for ClusterSettings {
             mode: ClusterMode::default(),
             node_name: String::new(),
             heartbeat_interval: Duration::from_secs(5),
+            presence_flush_interval: Duration::from_secs(1),
+            presence_ttl: Duration::from_secs(15),
         }
     }
 }

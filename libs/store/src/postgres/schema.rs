@@ -64,6 +64,7 @@ migrations! {
     3 "create_agents" "0003_create_agents.sql";
     4 "create_runs" "0004_create_runs.sql";
     5 "create_tasks" "0005_create_tasks.sql";
+    6 "create_presence" "0006_create_presence.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration. Tests name the

@@ -40,6 +40,7 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::log::STATEMENTS,
     super::messages::STATEMENTS,
     super::nodes::STATEMENTS,
+    super::presence::STATEMENTS,
     super::queue::STATEMENTS,
     super::rates::STATEMENTS,
     super::reap::STATEMENTS,

@@ -21,6 +21,7 @@ pub(crate) mod messages;
 pub(crate) mod models;
 pub(crate) mod nodes;
 pub(crate) mod people;
+pub(crate) mod presence;
 pub(crate) mod properties;
 pub(crate) mod races;
 pub(crate) mod rates;
@@ -115,6 +116,21 @@ macro_rules! contract_tests {
             }
             nodes {
                 nodes_beat_and_leave
+            }
+            presence {
+                people_are_seen_as_their_connections_add_up
+                who_was_never_there_is_not_noted
+                people_are_noted_without_rows
+                a_refresh_tells_what_is_missing
+                of_a_device_the_newest_connection_counts
+                who_can_be_resumed_counts_until_then
+                of_many_nodes_each_sees_what_was_written
+                nodes_that_write_for_the_same_people_do_not_hinder_each_other
+                rows_that_nobody_refreshes_are_reaped
+                what_is_noted_is_checked_against_the_rows
+                nobody_is_noted_as_less_until_the_table_is_settled
+                a_gap_unsettles_the_table
+                people_are_told_of_in_small_rooms
             }
             rates {
                 exactly_the_burst_is_allowed

@@ -55,6 +55,18 @@ async fn hot_statements_use_indexes() {
         "messages/judge",
         "messages/react",
         "messages/unreact",
+        "presence/around",
+        "presence/clear",
+        "presence/ensure",
+        "presence/judge",
+        "presence/live",
+        "presence/lock",
+        "presence/lock_free",
+        "presence/note",
+        "presence/people",
+        "presence/refresh",
+        "presence/rooms",
+        "presence/write",
         "retention/candidates",
         "retention/lock",
         "retention/trim",
@@ -119,7 +131,7 @@ async fn hot_statements_use_indexes() {
     }
 }
 
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 16] = [
     "events",
     "streams",
     "members",
@@ -133,6 +145,9 @@ const TABLES: [&str; 13] = [
     "runs",
     "run_patches",
     "tool_calls",
+    "gateway_presence",
+    "user_presence",
+    "device_slots",
 ];
 
 /// Some thousands of people and agents, some rooms of each, and runs of which a few are worked on.
@@ -179,6 +194,13 @@ INSERT INTO tool_calls (id, run_id, epoch, room_id, agent_id, user_id, tool, arg
 SELECT gen_random_uuid(), runs.id, 1, room_id, agent_id, users.id, 'locate', '{}',
     CASE n WHEN 1 THEN 'pending' ELSE 'answered' END, now()
 FROM runs, generate_series(1, 3) AS n, (SELECT id FROM users LIMIT 1) AS users;
+INSERT INTO devices (id, user_id, kind, name) SELECT gen_random_uuid(), id, 'web', 'Browser' FROM users;
+INSERT INTO device_slots (device_id, user_id, session_id, connection_id, node_id, epoch)
+SELECT id, user_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1 FROM devices;
+INSERT INTO gateway_presence
+    (connection_id, node_id, user_id, device_id, epoch, device_kind, idle, connected_at, updated_at)
+SELECT connection_id, node_id, user_id, device_id, 1, 'web', false, now(), now() FROM device_slots;
+INSERT INTO user_presence (user_id, status, version) SELECT id, 'online', 1 FROM users;
 INSERT INTO autocomplete_requests
 SELECT gen_random_uuid(), agent_id, room_id, requester_id, 'deploy', '', now() FROM runs;
 ANALYZE";
