@@ -8,12 +8,37 @@ use crate::repo::Repo;
 use crate::steps::{passes, say};
 
 /// The runner of Autobahn's WebSocket cases.
-const KOSOKU: &str = "kosoku==0.1.0";
+const KOSOKU: Python = Python {
+    packages: &["kosoku==0.1.0"],
+    purpose: "kosoku, the WebSocket conformance runner",
+    program: "bin/kosoku",
+    trial: &["--help"],
+};
+
+/// What reads encrypted pushes with none of our code; `libs/push/tests` looks for it where this puts it.
+const HTTP_ECE: Python = Python {
+    packages: &["http-ece==1.2.1", "cryptography==50.0.2"],
+    purpose: "http-ece, which decrypts pushes",
+    program: "bin/python",
+    trial: &["-c", "import http_ece, cryptography"],
+};
+
+/// Something of PyPI, in a Python environment of its own below the target directory, named by its first package.
+struct Python {
+    packages: &'static [&'static str],
+    /// What it is, for people.
+    purpose: &'static str,
+    /// What is run, in the environment.
+    program: &'static str,
+    /// Arguments with which the program succeeds if all is there.
+    trial: &'static [&'static str],
+}
 
 /// Makes sure of every tool; the error names all that are missing.
 pub(crate) fn prepare(repo: &Repo) -> Outcome {
-    let outcomes = [make(), postgres(), pgbouncer(), faketime(), nextest(), kosoku(repo).map(drop)];
-    let missing: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
+    let python = [KOSOKU, HTTP_ECE].map(|tool| tool.install(repo).map(drop));
+    let outcomes = [make(), postgres(), pgbouncer(), faketime(), nextest()].into_iter().chain(python);
+    let missing: Vec<String> = outcomes.filter_map(Result::err).collect();
     if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
 }
 
@@ -60,27 +85,32 @@ fn nextest() -> Outcome {
         .map_err(|reason| format!("cargo-nextest is missing: {reason}"))
 }
 
-/// The WebSocket conformance runner, in a Python environment of its own below the target directory.
+/// The WebSocket conformance runner.
 pub(crate) fn kosoku(repo: &Repo) -> Outcome<PathBuf> {
-    let home = repo.target.join("tools").join(KOSOKU.replace("==", "-"));
-    let program = home.join("bin/kosoku");
-    if succeeds(Process::new(&program).arg("--help")) {
-        return Ok(program);
-    }
-    say(&format!("installing {KOSOKU} from PyPI"));
-    if on_path("python3").is_none() || !venv(&home) {
-        debian(
-            "Python with venv (for kosoku, the WebSocket conformance runner)",
-            &["python3", "python3-venv"],
-        )?;
-        if !venv(&home) {
-            return Err("python3 -m venv fails although python3-venv is installed".to_owned());
+    KOSOKU.install(repo)
+}
+
+impl Python {
+    /// Makes sure of it: where its program is.
+    fn install(&self, repo: &Repo) -> Outcome<PathBuf> {
+        let first = self.packages.first().copied().unwrap_or_default();
+        let home = repo.target.join("tools").join(first.replace("==", "-"));
+        let program = home.join(self.program);
+        if succeeds(Process::new(&program).args(self.trial)) {
+            return Ok(program);
         }
+        say(&format!("installing {} from PyPI", self.packages.join(" ")));
+        if on_path("python3").is_none() || !venv(&home) {
+            debian(&format!("Python with venv (for {})", self.purpose), &["python3", "python3-venv"])?;
+            if !venv(&home) {
+                return Err("python3 -m venv fails although python3-venv is installed".to_owned());
+            }
+        }
+        let mut pip = Process::new(home.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(self.packages);
+        passes(&mut pip).map_err(|reason| format!("{first} (PyPI) is missing: {reason}"))?;
+        Ok(program)
     }
-    let mut pip = Process::new(home.join("bin/python"));
-    passes(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", KOSOKU]))
-        .map_err(|reason| format!("kosoku (PyPI) is missing: {reason}"))?;
-    Ok(program)
 }
 
 fn venv(home: &Path) -> bool {

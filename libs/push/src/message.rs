@@ -3,11 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
+use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::RoomId;
 use jiff::Timestamp;
 use uuid::Uuid;
+
+/// Bytes of a hidden topic: 24 characters.
+const HIDDEN: usize = 18;
 
 /// A message for one device.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,21 +43,27 @@ impl fmt::Debug for Message {
     }
 }
 
-/// What a message is about, for push services: base64url, at most 32 characters (RFC 8030, section 5.4).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Topic(String);
+/// What a message is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topic(RoomId);
 
 impl Topic {
-    /// What happens in a room: the id of the room, and nothing of its name.
+    /// What happens in a room.
     #[must_use]
-    pub fn of_room(room: RoomId) -> Self {
-        Self(URL_SAFE_NO_PAD.encode(room.uuid().as_bytes()))
+    pub const fn of_room(room: RoomId) -> Self {
+        Self(room)
     }
 
-    /// As it is sent.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+    /// For whoever may know the room: its id.
+    pub(crate) fn plain(self) -> String {
+        self.0.to_string()
+    }
+
+    /// For a push service: base64url, at most 32 characters (RFC 8030, section 5.4). Another for each device, or the service
+    /// could tell who shares a room.
+    pub(crate) fn hidden(self, secret: &[u8]) -> String {
+        let tag = hmac::sign(&hmac::Key::new(HMAC_SHA256, secret), self.0.uuid().as_bytes());
+        tag.as_ref().first_chunk::<HIDDEN>().map(|tag| URL_SAFE_NO_PAD.encode(tag)).unwrap_or_default()
     }
 }
 
@@ -88,14 +98,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topics_are_what_push_services_take() {
-        for _ in 0..100 {
+    fn topics_are_what_push_services_take_and_tell_nothing_of_the_room() {
+        for number in 0..100_u8 {
             let room = RoomId::new();
-            let topic = Topic::of_room(room);
-            assert!((1..=32).contains(&topic.as_str().len()));
-            assert!(topic.as_str().bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
-            assert_eq!(Topic::of_room(room), topic);
-            assert_ne!(Topic::of_room(RoomId::new()), topic);
+            let hidden = Topic::of_room(room).hidden(&[number; 16]);
+            assert!(hidden.len() == 24, "{hidden}");
+            assert!(hidden.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')));
+            assert_eq!(Topic::of_room(room).hidden(&[number; 16]), hidden);
+            assert_ne!(Topic::of_room(room).hidden(&[number + 1; 16]), hidden, "another device");
+            assert_ne!(Topic::of_room(RoomId::new()).hidden(&[number; 16]), hidden, "another room");
         }
     }
 

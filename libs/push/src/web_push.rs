@@ -67,7 +67,8 @@ impl WebPush {
         set("content-encoding", HeaderValue::from_static("aes128gcm"));
         set("ttl", HeaderValue::from(message.ttl.as_secs()));
         set("urgency", HeaderValue::from_static(message.urgency.as_str()));
-        if let Some(Ok(topic)) = message.topic.as_ref().map(|topic| HeaderValue::from_str(topic.as_str())) {
+        let topic = message.topic.map(|topic| HeaderValue::from_str(&topic.hidden(&recipient.secret)));
+        if let Some(Ok(topic)) = topic {
             set("topic", topic);
         }
         Ok((headers, body))

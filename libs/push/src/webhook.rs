@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::message::Message;
+use crate::message::{Message, Topic};
 use crate::settings::PushSettings;
 use crate::target::Token;
 use crate::verdict::{Outcome, Verdict};
@@ -33,7 +33,7 @@ struct Call<'a> {
     id: Uuid,
     device_id: DeviceId,
     token: &'a str,
-    topic: Option<&'a str>,
+    topic: Option<String>,
     urgency: &'static str,
     /// In seconds.
     ttl: u64,
@@ -85,7 +85,7 @@ impl Webhook {
             id: message.id,
             device_id: device,
             token: &token.0,
-            topic: message.topic.as_ref().map(super::Topic::as_str),
+            topic: message.topic.map(Topic::plain),
             urgency: message.urgency.as_str(),
             ttl: message.ttl.as_secs(),
             payload: serde_json::from_str(&message.payload).ok()?,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod endpoints;
+mod independent;
 mod web_push;
 mod webhook;
 

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use push::{Driver as _, MAX_PLAINTEXT, Outcome, PushSettings, Target, Topic, Urgency, Verdict};
+use push::{Driver as _, MAX_PLAINTEXT, Outcome, PushSettings, Target, Urgency, Verdict};
 use testkit::push::{FakePush, Reply};
 
 use super::{drivers, message, open, subscription, target};
@@ -29,9 +29,16 @@ async fn a_message_arrives_with_all_that_belongs_to_it() {
     );
     let push = service.next().await;
     assert_eq!((push.endpoint, push.text), (subscription.endpoint.clone(), message.payload.clone()));
-    assert_eq!(push.topic.as_deref(), message.topic.as_ref().map(Topic::as_str));
+    let topic = push.topic.expect("a topic");
     assert_eq!((push.ttl, push.urgency.as_str()), (90, "high"));
     assert_eq!(push.sender.contact.as_deref(), Some("mailto:alex@example.com"));
+
+    let other = service.subscribe();
+    for (to, is_same) in [(&subscription, true), (&other, false)] {
+        drivers.send(&target(to), &message).await;
+        let again = service.next().await.topic.expect("a topic");
+        assert_eq!(again == topic, is_same, "one topic for a room and a device");
+    }
 
     for (urgency, sent) in [
         (Urgency::VeryLow, "very-low"),
@@ -44,7 +51,7 @@ async fn a_message_arrives_with_all_that_belongs_to_it() {
         let push = service.next().await;
         assert_eq!((push.urgency.as_str(), push.topic, push.ttl), (sent, None, 0));
     }
-    assert_eq!(service.received().len(), 5);
+    assert_eq!(service.received().len(), 7);
 }
 
 #[tokio::test]

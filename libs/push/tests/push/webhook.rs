@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use auth::signature::{self, SigningSecret};
-use domain::DeviceId;
+use domain::{DeviceId, RoomId};
 use push::target::Token;
-use push::{Driver as _, Outcome, PushSettings, Target, Topic};
+use push::{Driver as _, Message, Outcome, PushSettings, Target, Topic};
 use serde_json::{Value, json};
 use testkit::http::Request;
 use tokio::io::AsyncWriteExt as _;
@@ -63,7 +63,8 @@ async fn the_relay_is_told_all_and_can_verify_who_calls() {
     let drivers = drivers(&relay.settings()).await;
     let id = DeviceId::new();
     let to = Target::Webhook { device: id, token: Token("the token".into()) };
-    let message = message(r#"{"title":"Sam"}"#);
+    let room = RoomId::new();
+    let message = Message { topic: Some(Topic::of_room(room)), ..message(r#"{"title":"Sam"}"#) };
     for _ in 0..2 {
         let verdict = drivers.send(&to, &message).await;
         assert_eq!(verdict.outcome, Outcome::Sent, "{verdict:?}");
@@ -77,7 +78,7 @@ async fn the_relay_is_told_all_and_can_verify_who_calls() {
                 "id": message.id,
                 "device_id": id,
                 "token": "the token",
-                "topic": message.topic.as_ref().map(Topic::as_str),
+                "topic": room,
                 "urgency": "high",
                 "ttl": 90,
                 "payload": { "title": "Sam" },
