@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use auth::SigningSecret;
 use domain::Invalid;
+use ipnet::{Ipv4Net, Ipv6Net};
 use outbound::OutboundSettings;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -121,7 +122,7 @@ impl PushSettings {
         if url.is_empty() {
             return Ok(());
         }
-        self.to_relay().check_url(url).map_err(|invalid| Invalid { field: "push.webhook_url", ..invalid })?;
+        everywhere().check_url(url).map_err(|invalid| Invalid { field: "push.webhook_url", ..invalid })?;
         if secret.is_empty() {
             return Err(Invalid::described(
                 "push.webhook_secret",
@@ -134,23 +135,19 @@ impl PushSettings {
 
     /// How endpoints are reached, which users name.
     pub(crate) fn to_services(&self) -> OutboundSettings {
-        if self.allow_private { self.to_relay() } else { self.guarded() }
+        if self.allow_private { everywhere() } else { guarded() }
     }
+}
 
-    /// How the relay is reached, which the operator names: wherever it is.
-    pub(crate) fn to_relay(&self) -> OutboundSettings {
-        let everywhere = [ipnet::Ipv4Net::default().into(), ipnet::Ipv6Net::default().into()];
-        OutboundSettings { allow_private: everywhere.to_vec(), allow_http: true, ..self.guarded() }
-    }
+/// How what users name is reached: outside alone.
+fn guarded() -> OutboundSettings {
+    OutboundSettings { max_response_bytes: ANSWER_BYTES, ..OutboundSettings::default() }
+}
 
-    fn guarded(&self) -> OutboundSettings {
-        let defaults = OutboundSettings::default();
-        OutboundSettings {
-            connect_timeout: defaults.connect_timeout.min(self.timeout),
-            max_response_bytes: ANSWER_BYTES,
-            ..defaults
-        }
-    }
+/// How what the operator names is reached: wherever it is.
+pub(crate) fn everywhere() -> OutboundSettings {
+    let networks = [Ipv4Net::default().into(), Ipv6Net::default().into()];
+    OutboundSettings { allow_private: networks.to_vec(), allow_http: true, ..guarded() }
 }
 
 /// A text of the configuration that is never shown, neither by `Debug` nor when settings are written out.

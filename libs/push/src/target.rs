@@ -10,7 +10,7 @@ use domain::{DeviceId, Invalid};
 
 /// Bytes of a P-256 point that is not compressed.
 const POINT: usize = 65;
-/// What such a point begins with.
+/// What such a point begins with. The library takes another form of this length, in which browsers would not know their key.
 const UNCOMPRESSED: u8 = 4;
 /// Bytes of an authentication secret (RFC 8291, section 3.2).
 const SECRET: usize = 16;
@@ -90,7 +90,7 @@ fn decoded<const LENGTH: usize>(text: &str) -> Option<[u8; LENGTH]> {
     BASE64.decode(text).ok()?.try_into().ok()
 }
 
-/// A point elsewhere could make the agreement give away something of our key.
+/// Whoever subscribes shall be told, not whoever sends.
 fn is_on_curve(point: &[u8; POINT]) -> bool {
     point[0] == UNCOMPRESSED
         && ParsedPublicKey::try_from(UnparsedPublicKey::new(&ECDH_P256, point.as_slice())).is_ok()
@@ -126,7 +126,12 @@ mod tests {
         let elsewhere = format!("{}w8", &PUBLIC[..PUBLIC.len() - 2]);
         let zeros = BASE64.encode([0; POINT]);
         let compressed = BASE64.encode([[2].as_slice(), &BASE64.decode(PUBLIC).unwrap()[1..33]].concat());
-        for key in ["", "topsecret", "%", &PUBLIC[1..], &off_curve, &elsewhere, &zeros, &compressed] {
+        // The form that OpenSSL calls hybrid: as long, and begins with 6 or 7.
+        let hybrid = |first: u8| BASE64.encode([&[first], &BASE64.decode(PUBLIC).unwrap()[1..]].concat());
+        let (six, seven) = (hybrid(6), hybrid(7));
+        for key in
+            ["", "topsecret", "%", &PUBLIC[1..], &off_curve, &elsewhere, &zeros, &compressed, &six, &seven]
+        {
             let invalid = refused(key, AUTH).expect(key);
             assert_eq!((invalid.field, invalid.place.as_str()), ("keys", ".p256dh"));
             assert!(key.len() < 5 || !invalid.to_string().contains(key), "{invalid}");

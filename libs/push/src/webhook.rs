@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::message::{Message, Topic};
-use crate::settings::PushSettings;
+use crate::settings::{PushSettings, everywhere};
 use crate::target::Token;
 use crate::verdict::{Outcome, Verdict};
 
@@ -62,7 +62,7 @@ impl Webhook {
             return Ok(None);
         }
         Ok(Some(Self {
-            outbound: Outbound::new(&settings.to_relay())?,
+            outbound: Outbound::new(&everywhere())?,
             url: settings.webhook_url.reveal().to_owned(),
             secret: SigningSecret::parse(settings.webhook_secret.reveal())?,
             timeout: settings.timeout,

@@ -62,6 +62,7 @@ async fn the_group_may_read_but_never_everybody() {
         fs::set_permissions(path, Permissions::from_mode(open)).unwrap();
         let refused = VapidKey::open(&dir).await.unwrap_err().to_string();
         assert!(refused.contains(shut) && refused.contains(&path.display().to_string()), "{refused}");
+        assert_eq!(VapidKey::load(&dir).await.unwrap_err().to_string(), refused);
         fs::set_permissions(path, Permissions::from_mode(before)).unwrap();
     }
 }
