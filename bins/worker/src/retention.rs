@@ -1,5 +1,5 @@
 //! Removes what is spent: tickets, full rate buckets, silent nodes, ended sign-ins, old keys, questions that nobody waits for, patches
-//! of runs that are over, old events, the history of tasks.
+//! of runs that are over, old events, old notifications, the history of tasks.
 //!
 //! A *round* works in small batches, each a commit, until a batch comes back short. Every worker does rounds of its
 //! own, no leader: rows that another worker is at are skipped, and a row that went is gone for
@@ -49,7 +49,7 @@ impl RetentionMetrics {
         registry.register(Box::new(metrics.seconds.clone()))?;
         // Counters that are there from the start can be watched.
         metrics.reaped(&Reaped::default());
-        for what in ["events", "task_runs", "task_deliveries", "tasks"] {
+        for what in ["events", "notifications", "task_runs", "task_deliveries", "tasks"] {
             metrics.removed(what, 0);
         }
         Ok(metrics)
@@ -126,14 +126,20 @@ impl Retention {
         parts.into_iter().try_for_each(|(_, outcome)| outcome)
     }
 
-    async fn parts(&self, stop: &CancellationToken) -> [(&'static str, Result<(), StoreError>); 3] {
+    async fn parts(&self, stop: &CancellationToken) -> [(&'static str, Result<(), StoreError>); 4] {
         let reaped = self.reap(stop).await;
         let trimmed = match event_limits(&self.settings) {
             Some(limits) => self.trim(limits, stop).await,
             None => Ok(()),
         };
+        let notifications = self.trim_notifications(stop).await;
         let runs = self.trim_task_runs(stop).await;
-        [("reap", reaped), ("trim_events", trimmed), ("trim_task_runs", runs)]
+        [
+            ("reap", reaped),
+            ("trim_events", trimmed),
+            ("trim_notifications", notifications),
+            ("trim_task_runs", runs),
+        ]
     }
 
     /// Removes what is spent whatever its age.
@@ -157,6 +163,20 @@ impl Retention {
             let events = self.store.trim_events(limits, self.settings.batch).await?;
             self.metrics.removed("events", events);
             if events == 0 {
+                break;
+            }
+            rest(stop, began).await;
+        }
+        Ok(())
+    }
+
+    async fn trim_notifications(&self, stop: &CancellationToken) -> Result<(), StoreError> {
+        let RetentionSettings { notifications_max_age: max_age, batch, .. } = self.settings;
+        while !max_age.is_zero() && !stop.is_cancelled() {
+            let began = Instant::now();
+            let removed = self.store.trim_notifications(max_age, batch).await?;
+            self.metrics.removed("notifications", removed);
+            if removed < u64::from(batch) {
                 break;
             }
             rest(stop, began).await;

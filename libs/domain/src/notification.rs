@@ -15,9 +15,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 mod decision;
+mod headline;
 mod preferences;
 
 pub use decision::{Decision, Facts, Reason, decide};
+pub use headline::{Headline, Subject};
 pub use preferences::{DoNotDisturb, Preferences, QuietHours};
 
 use crate::error::Invalid;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::{AuthSessionId, DeviceId, Event, RequestId, RoomId, RunId, TaskId, ToolCallId, UserId};
+use domain::{
+    AuthSessionId, DeviceId, Event, EventKind, NotificationId, RequestId, RoomId, RunId, TaskId, ToolCallId,
+    UserId,
+};
 use protocol::notify::Kind;
 use realtime::livebox::Flushed;
 use realtime::{Announce, Hub, pass_on};
@@ -18,13 +21,14 @@ pub struct Announcer {
     hub: Arc<Hub>,
     others: Arc<dyn Announce>,
     tasks: Arc<Notify>,
+    notifications: Arc<Notify>,
 }
 
 impl Announcer {
     /// Tells `hub`, and `others`.
     #[must_use]
     pub fn new(hub: Arc<Hub>, others: Arc<dyn Announce>) -> Self {
-        Self { hub, others, tasks: Arc::default() }
+        Self { hub, others, tasks: Arc::default(), notifications: Arc::default() }
     }
 
     /// The hub of this node.
@@ -35,7 +39,30 @@ impl Announcer {
 
     /// Events that were committed, in the order of commit.
     pub fn events(&self, events: impl IntoIterator<Item = Event>) {
+        let mut notified = false;
+        let events =
+            events.into_iter().inspect(|event| notified |= event.kind == EventKind::NotificationCreated);
         pass_on(&self.hub, &*self.others, events);
+        if notified {
+            self.notification_due();
+        }
+    }
+
+    /// Some notification is to be decided: workers that sleep look now, here and elsewhere.
+    fn notification_due(&self) {
+        self.notifications.notify_one();
+        self.others.announce(Kind::NotificationDue, Uuid::nil().into(), None);
+    }
+
+    /// What a worker of this node waits on that decides on notifications.
+    pub(crate) const fn notification_wake(&self) -> &Arc<Notify> {
+        &self.notifications
+    }
+
+    /// A notification is to be hinted at, wherever its person is.
+    pub(crate) fn notification_created(&self, notification: NotificationId) {
+        self.hub.hints().touch(notification);
+        self.others.announce(Kind::NotificationCreated, notification.0.into(), None);
     }
 
     /// A sign-in that was ended: its connections close everywhere.

@@ -144,6 +144,8 @@ fn unanswered() -> Error {
     StoreError::Internal("a send without an outcome".into()).into()
 }
 
+/// What was written: of each send its message, then what people are told of it.
 fn fresh(outcomes: &[Outcome]) -> impl Iterator<Item = Event> + '_ {
-    outcomes.iter().flatten().filter(|appended| appended.fresh).map(|appended| appended.event.clone())
+    let written = outcomes.iter().flatten().filter(|appended| appended.fresh);
+    written.flat_map(|appended| [&appended.event].into_iter().chain(&appended.notified).cloned())
 }

@@ -114,6 +114,7 @@ impl Operations {
         match entry.kind {
             Kind::ToolResult | Kind::AutocompleteAnswered | Kind::RunUpdated => self.waiters.wake(id),
             Kind::TaskDue => self.announcer.task_wake().notify_one(),
+            Kind::NotificationDue => self.announcer.notification_wake().notify_one(),
             Kind::AutocompleteRequested => {
                 self.asked.heard.lock().insert(RequestId(id));
                 self.asked.wake.notify_one();
@@ -126,6 +127,7 @@ impl Operations {
     pub fn heard_again(&self) {
         self.waiters.wake_all();
         self.announcer.task_wake().notify_one();
+        self.announcer.notification_wake().notify_one();
     }
 
     /// Puts questions of other nodes to consumers of this one, until the token is cancelled.

@@ -17,6 +17,8 @@ pub mod error;
 pub mod fenced;
 pub mod messages;
 pub mod metrics;
+pub mod notifications;
+mod pairs;
 pub mod people;
 pub mod rooms;
 pub mod runs;
@@ -48,6 +50,7 @@ pub use tasks::{CreateTask, EditTask, EditedTask, MadeTask, NewHook};
 pub use tools::{CallTool, ToolCalled};
 
 use crate::commands::Asked;
+use crate::pairs::Pairs;
 use crate::runs::live::LiveRuns;
 use crate::typing::TypingLimit;
 use crate::waiters::Waiters;
@@ -61,6 +64,7 @@ pub struct Operations {
     typing: Arc<TypingLimit>,
     live: Arc<LiveRuns>,
     waiters: Arc<Waiters>,
+    pairs: Arc<Pairs>,
     asked: Arc<Asked>,
     messages: MessageSettings,
     agents: AgentsSettings,
@@ -108,6 +112,7 @@ impl Operations {
             typing: Arc::new(TypingLimit::new(settings.typing_min_interval)),
             live: Arc::default(),
             waiters: Arc::default(),
+            pairs: Arc::default(),
             asked: Arc::default(),
             messages: settings.messages,
             agents: settings.agents,

@@ -84,6 +84,7 @@ impl Operations {
             text::nonce("nonce", nonce)?;
         }
         let mentioned = self.mentioned(send.room, &send.body).await?;
+        let recipients = self.recipients(send.room, send.sender, &mentioned.people).await?;
         let data = CreatedData {
             body: &send.body,
             nonce: send.nonce.as_deref(),
@@ -100,6 +101,7 @@ impl Operations {
             nonce: send.nonce,
             reply_to: send.reply_to,
             trace: send.trace,
+            recipients,
         };
         let input = json(&send.body)?;
         // An agent that mentions itself asks nobody.

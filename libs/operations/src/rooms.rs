@@ -87,8 +87,8 @@ impl Operations {
     ///
     /// `Invalid` when `seq` is beyond the head; `NotFound`.
     pub async fn set_read(&self, user: UserId, room: RoomId, seq: u64) -> Result<u64, Error> {
-        let (stands, event) = self.store.set_read(user, room, seq).await?;
-        self.announcer.events(event);
+        let (stands, events) = self.store.set_read(user, room, seq).await?;
+        self.announcer.events(events);
         Ok(stands)
     }
 

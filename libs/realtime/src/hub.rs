@@ -42,6 +42,7 @@ use uuid::Uuid;
 
 use crate::connection::{Connection, Hold};
 use crate::encoded::{Encoded, Path};
+use crate::hints::Hints;
 use crate::hub::effects::Effect;
 use crate::hub::stream::{Joining, Pulled, StreamState};
 use crate::livebox::{Flushed, LiveBoxes};
@@ -105,6 +106,7 @@ pub struct Hub {
     agents: AgentsSeen,
     /// When everybody was last told to go and come back.
     sent_away_at: Mutex<Option<Instant>>,
+    hints: Hints,
     recent: usize,
     metrics: RealtimeMetrics,
 }
@@ -121,6 +123,7 @@ impl Hub {
             boxes: LiveBoxes::default(),
             agents: AgentsSeen::default(),
             sent_away_at: Mutex::default(),
+            hints: Hints::default(),
             recent,
             metrics,
         })
@@ -136,6 +139,17 @@ impl Hub {
     #[must_use]
     pub const fn agents(&self) -> &AgentsSeen {
         &self.agents
+    }
+
+    /// Notifications to be hinted at.
+    #[must_use]
+    pub const fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    /// Whether people are connected here.
+    pub(crate) fn has_people(&self) -> bool {
+        self.connections.lock().values().any(|connection| connection.meta.user().is_some())
     }
 
     /// A run that was loaded, for those who follow its room here. When nobody does, the run is followed no more.

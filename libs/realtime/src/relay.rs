@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{AgentId, LogEpoch, RoomId, RunId, UserId};
+use domain::{AgentId, LogEpoch, NotificationId, RoomId, RunId, UserId};
 use parking_lot::Mutex;
 use protocol::notify::{Entry, Kind};
 use store::{Store, StoreError};
@@ -141,6 +141,11 @@ impl Relay {
             Kind::AgentPresence => {
                 if let Some(agent) = entry.id.one() {
                     self.hub.agents().touch(AgentId(agent));
+                }
+            }
+            Kind::NotificationCreated => {
+                if let Some(notification) = entry.id.one() {
+                    self.hub.hints().touch(NotificationId(notification));
                 }
             }
             Kind::SessionRevoked => {
@@ -277,11 +282,11 @@ impl Relay {
 
 /// Waits longer after each failure, up to two seconds.
 #[derive(Default)]
-struct Trouble(u32);
+pub(crate) struct Trouble(u32);
 
 impl Trouble {
     /// True when it is time to stop.
-    async fn wait(&mut self, stop: &CancellationToken) -> bool {
+    pub(crate) async fn wait(&mut self, stop: &CancellationToken) -> bool {
         let longest = 50_u64 << self.0.min(5);
         self.0 += 1;
         let pause = Duration::from_millis(rand::random_range(longest / 2..=longest));

@@ -115,5 +115,6 @@ fn message(room: RoomId, sender: UserId) -> NewMessage {
         data: data.into(),
         reply_to: None,
         trace: None,
+        recipients: Vec::new(),
     }
 }

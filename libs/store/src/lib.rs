@@ -18,8 +18,10 @@ pub mod error;
 pub mod log;
 pub mod messages;
 pub mod nodes;
+pub mod notifications;
 pub mod postgres;
 pub mod presence;
+pub mod push;
 pub mod queue;
 pub mod rates;
 pub mod retention;
@@ -39,7 +41,9 @@ pub use error::{Refusal, StoreError};
 pub use log::Log;
 pub use messages::Messages;
 pub use nodes::Nodes;
+pub use notifications::Notifications;
 pub use presence::Presence;
+pub use push::Push;
 pub use queue::Queue;
 pub use rates::Rates;
 pub use retention::Retention;
@@ -61,6 +65,8 @@ pub trait Store:
     + Messages
     + Nodes
     + Presence
+    + Notifications
+    + Push
     + Queue
     + Rates
     + Retention
@@ -86,7 +92,8 @@ impl<T> Store for T where
         + Messages
         + Nodes
         + Presence
-        + Presence
+        + Notifications
+        + Push
         + Queue
         + Rates
         + Retention

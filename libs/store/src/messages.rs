@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use domain::{Event, EventId, Principal, RoomId};
 
 use crate::error::{Refusal, StoreError};
+use crate::notifications::Recipient;
 
 /// A message to be appended.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct NewMessage {
     pub reply_to: Option<EventId>,
     /// W3C `traceparent` of the call.
     pub trace: Option<Arc<str>>,
+    /// People to be notified of it, each once, if they are in the room then. Not its sender.
+    pub recipients: Vec<Recipient>,
 }
 
 /// A message that stands in the log.
@@ -33,6 +36,8 @@ pub struct Appended {
     pub event: Event,
     /// False when the nonce had been used: nothing was written now.
     pub fresh: bool,
+    /// What the people who are notified of it are told in their streams, written in the same commit.
+    pub notified: Vec<Event>,
 }
 
 /// A new body for a message.

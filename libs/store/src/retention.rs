@@ -94,6 +94,9 @@ pub trait Retention {
     /// commit; answers how many. Zero means that nothing is left to do.
     async fn trim_events(&self, limits: EventLimits, batch: u32) -> Result<u64, StoreError>;
 
+    /// Removes notifications that are older than `max_age`, with all that belongs to them, at most `batch`; answers how many.
+    async fn trim_notifications(&self, max_age: Duration, batch: u32) -> Result<u64, StoreError>;
+
     /// Removes a batch of what the history need not keep: of the tasks after `after`.
     async fn trim_task_runs(
         &self,

@@ -87,6 +87,9 @@ pub trait Rooms {
     /// One room.
     async fn room(&self, reader: Principal, room: RoomId) -> Result<Option<RoomView>, StoreError>;
 
+    /// The two people of a dm: none for a room that is not there, `Some(None)` for a group. It never changes.
+    async fn dm_pair(&self, room: RoomId) -> Result<Option<Option<[UserId; 2]>>, StoreError>;
+
     /// The rooms of a person or an agent by id after `after`, at most `limit`.
     async fn rooms(
         &self,
@@ -123,17 +126,12 @@ pub trait Rooms {
     ) -> Result<Vec<Event>, StoreError>;
 
     /// Moves what a person has read forward, never back. Answers the seq that stands and, when it moved,
-    /// `read.moved` in the person's stream.
+    /// `read.moved` in the person's stream, and `notification.read` if that cleared notifications.
     ///
     /// # Errors
     ///
     /// `Invalid` when `seq` is beyond the head.
-    async fn set_read(
-        &self,
-        user: UserId,
-        room: RoomId,
-        seq: u64,
-    ) -> Result<(u64, Option<Event>), StoreError>;
+    async fn set_read(&self, user: UserId, room: RoomId, seq: u64) -> Result<(u64, Vec<Event>), StoreError>;
 
     /// Changes settings; a new name is announced as `room.updated`.
     ///

@@ -56,6 +56,10 @@ impl store::Retention for Fake {
         Ok(events)
     }
 
+    async fn trim_notifications(&self, _: Duration, _: u32) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
     async fn trim_task_runs(
         &self,
         _: TaskRunLimits,

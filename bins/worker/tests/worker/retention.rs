@@ -45,6 +45,7 @@ async fn room_with_messages(store: &Postgres, messages: usize) -> (UserId, RoomI
         data: format!(r#"{{"body":"{n}","nonce":null,"reply_to":null,"mentions":[]}}"#).into(),
         reply_to: None,
         trace: None,
+        recipients: Vec::new(),
     };
     let messages: Vec<_> = (0..messages).map(message).collect();
     store.append_messages(&messages).await.expect("an answer");

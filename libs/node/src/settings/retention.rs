@@ -16,6 +16,9 @@ pub struct RetentionSettings {
     pub events_max_age: Duration,
     /// Most events of one stream; 0 keeps all.
     pub events_max_per_stream: u64,
+    /// Notifications older than this are removed, with what became of them; 0 keeps them for ever.
+    #[serde(with = "domain::duration")]
+    pub notifications_max_age: Duration,
     /// Rows that one statement removes.
     pub batch: u32,
     /// A node that was silent for so long is forgotten.
@@ -32,6 +35,7 @@ impl Default for RetentionSettings {
             interval: Duration::from_secs(60),
             events_max_age: Duration::ZERO,
             events_max_per_stream: 0,
+            notifications_max_age: Duration::from_secs(90 * 24 * 3600),
             batch: 1000,
             nodes_after: Duration::from_secs(60),
             sessions_after: Duration::from_secs(24 * 3600),

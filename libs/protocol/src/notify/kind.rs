@@ -68,6 +68,8 @@ kinds! {
     ConsumerSession = "consumer.session",
     /// `notification id`. The node with a live connection of that person loads it and sends `hint`.
     NotificationCreated = "notification.created",
+    /// `nil`. Some notification is to be decided: a worker looks now instead of at its next look.
+    NotificationDue = "notification.due",
     /// `call id`. The receiver wakes a local waiter.
     ToolResult = "tool.result",
     /// `request id`. For the node that holds the consumer.

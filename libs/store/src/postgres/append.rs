@@ -13,10 +13,11 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use crate::postgres::notifications::{Notice, Notices};
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
-use crate::postgres::transaction::Transaction;
+use crate::postgres::transaction::{Step, Transaction};
 
 statements! {
     LOCK = "log/lock";
@@ -35,6 +36,8 @@ pub(super) struct Draft {
     /// The body, as JSON text.
     pub(super) data: Arc<str>,
     pub(super) trace: Option<Arc<str>>,
+    /// Who is notified of it, once it is written.
+    pub(super) notice: Option<Notice>,
 }
 
 impl Draft {
@@ -48,6 +51,7 @@ impl Draft {
             nonce: None,
             data: data.to_string().into(),
             trace: None,
+            notice: None,
         }
     }
 
@@ -142,7 +146,7 @@ impl<'a> Append<'a> {
 }
 
 impl Transaction<'_> {
-    /// Appends one event and commits.
+    /// Appends one event, of which nobody is notified, and commits.
     pub(super) async fn append_one(self, draft: Draft) -> Result<Event, Fault> {
         let drafts = [draft];
         let append = Append::new(&drafts);
@@ -150,14 +154,53 @@ impl Transaction<'_> {
         append.events(&rows)?.pop().ok_or_else(|| Fault::internal("no event was written"))
     }
 
-    /// Appends events, if there are any, and commits.
+    /// Appends events, if there are any, notifies whom they name, and commits.
     pub(super) async fn append_all(self, drafts: &[Draft]) -> Result<Vec<Event>, Fault> {
-        let append = Append::new(drafts);
         if drafts.is_empty() {
             self.commit([]).await?;
             return Ok(Vec::new());
         }
-        let [rows] = self.commit([(APPEND, &append.params())]).await?;
-        append.events(&rows)
+        let (append, notices) = (Append::new(drafts), notices(drafts));
+        if notices.is_empty() {
+            let [rows] = self.commit([(APPEND, &append.params())]).await?;
+            return append.events(&rows);
+        }
+        let events = self.append_and_notify(&append, &notices).await?;
+        self.commit([]).await?;
+        Ok(events)
     }
+
+    /// Appends events, of which there are some, notifies whom they name, and commits with what a last step reads.
+    pub(super) async fn append_and_read(
+        self,
+        drafts: &[Draft],
+        last: Step<'_>,
+    ) -> Result<(Vec<Event>, Vec<Row>), Fault> {
+        let (append, notices) = (Append::new(drafts), notices(drafts));
+        if notices.is_empty() {
+            let [rows, read] = self.commit([(APPEND, &append.params()), last]).await?;
+            return Ok((append.events(&rows)?, read));
+        }
+        let events = self.append_and_notify(&append, &notices).await?;
+        let [read] = self.commit([last]).await?;
+        Ok((events, read))
+    }
+
+    async fn append_and_notify(&self, append: &Append<'_>, notices: &Notices) -> Result<Vec<Event>, Fault> {
+        let [rows] = self.run([(APPEND, &append.params())]).await?;
+        let mut events = append.events(&rows)?;
+        events.extend(self.notify(notices).await?);
+        Ok(events)
+    }
+}
+
+/// Who is notified of these events.
+fn notices(drafts: &[Draft]) -> Notices {
+    let mut notices = Notices::default();
+    for draft in drafts {
+        if let Some(notice) = &draft.notice {
+            notices.add(notice, draft.id);
+        }
+    }
+    notices
 }

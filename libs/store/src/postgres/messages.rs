@@ -17,9 +17,11 @@ use uuid::Uuid;
 use crate::error::{Refusal, StoreError};
 use crate::messages::{Appended, MessageEdit, Messages, NewMessage, Reaction};
 use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::notifications::{CREATE, Notice, Notices, WITHDRAW, by_source};
 use crate::postgres::row::{self, Columns};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::{Statement, statements};
+use crate::postgres::transaction::Step;
 use crate::postgres::{Postgres, repeated};
 
 statements! {
@@ -85,12 +87,14 @@ pub(super) struct Batch<'a> {
     data: Vec<&'a str>,
     replies: Vec<Option<Uuid>>,
     traces: Vec<Option<&'a str>>,
+    notices: Notices,
 }
 
 impl<'a> Batch<'a> {
     pub(super) fn new(messages: &'a [NewMessage]) -> Self {
         let rooms: Vec<Uuid> = messages.iter().map(|message| message.room.0).collect();
-        let mut streams = rooms.clone();
+        let notices = notices(messages);
+        let mut streams: Vec<Uuid> = rooms.iter().chain(notices.people()).copied().collect();
         streams.sort_unstable();
         streams.dedup();
         Self {
@@ -104,6 +108,7 @@ impl<'a> Batch<'a> {
             data: messages.iter().map(|message| &*message.data).collect(),
             replies: messages.iter().map(|message| message.reply_to.map(Uuid::from)).collect(),
             traces: messages.iter().map(|message| message.trace.as_deref()).collect(),
+            notices,
         }
     }
 
@@ -120,6 +125,16 @@ impl<'a> Batch<'a> {
         ]
     }
 
+    /// The streams to be locked: of the rooms, and of the people who are notified.
+    pub(super) fn streams(&self) -> &[Uuid] {
+        &self.streams
+    }
+
+    /// Who is notified of them.
+    pub(super) const fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
     /// The outcomes, in the order of the messages, from the rows that [`APPEND`] gave.
     pub(super) fn outcomes(&self, rows: &[Row]) -> Result<Vec<Result<Appended, Refusal>>, Fault> {
         if rows.len() != self.messages.len() {
@@ -128,8 +143,10 @@ impl<'a> Batch<'a> {
         let mut outcomes: Vec<Result<Appended, Refusal>> = Vec::with_capacity(rows.len());
         for (message, row) in self.messages.iter().zip(rows) {
             outcomes.push(match row.value::<i32>("verdict")? {
-                0 => Ok(Appended { event: written(message, row)?, fresh: true }),
-                1 => Ok(Appended { event: repeated_event(message, row)?, fresh: false }),
+                0 => Ok(Appended { event: written(message, row)?, fresh: true, notified: Vec::new() }),
+                1 => {
+                    Ok(Appended { event: repeated_event(message, row)?, fresh: false, notified: Vec::new() })
+                }
                 2 => first_of(&outcomes, row.value("same_as")?)?,
                 3 => Err(NO_ROOM),
                 4 => Err(Refusal::NonceReused),
@@ -139,6 +156,23 @@ impl<'a> Batch<'a> {
         }
         Ok(outcomes)
     }
+}
+
+/// Who is to be notified of messages, each once for a message.
+fn notices(messages: &[NewMessage]) -> Notices {
+    let mut notices = Notices::default();
+    for message in messages {
+        for recipient in &message.recipients {
+            let notice = Notice {
+                user: recipient.user,
+                kind: recipient.kind,
+                room: message.room,
+                source: message.id.0,
+            };
+            notices.add(&notice, message.id);
+        }
+    }
+    notices
 }
 
 /// What came of the message at `position` (from 1), which a later one of the batch repeats.
@@ -203,9 +237,18 @@ enum Change {
 impl Postgres {
     async fn try_append(&self, batch: &Batch<'_>) -> Result<Vec<Result<Appended, Refusal>>, Fault> {
         let session = self.session().await?;
-        let [_, verdicts] =
-            session.transact([(append::LOCK, &[&batch.streams]), (APPEND, &batch.params())]).await?;
-        batch.outcomes(&verdicts)
+        let (streams, appending) = ([&batch.streams as _], batch.params());
+        let [lock, append]: [Step<'_>; 2] = [(append::LOCK, &streams), (APPEND, &appending)];
+        if batch.notices.is_empty() {
+            let [_, verdicts] = session.transact([lock, append]).await?;
+            return batch.outcomes(&verdicts);
+        }
+        let [_, verdicts, told] = session.transact([lock, append, (CREATE, &batch.notices.params())]).await?;
+        let (mut outcomes, mut notified) = (batch.outcomes(&verdicts)?, by_source(&told)?);
+        for appended in outcomes.iter_mut().flatten().filter(|appended| appended.fresh) {
+            appended.notified = notified.remove(&appended.event.id.0).unwrap_or_default();
+        }
+        Ok(outcomes)
     }
 
     async fn try_edit(&self, edit: &MessageEdit) -> Result<Event, Fault> {
@@ -232,6 +275,7 @@ impl Postgres {
             nonce: None,
             data: edit.data.clone(),
             trace: None,
+            notice: None,
         };
         transaction.append_one(draft).await
     }
@@ -257,8 +301,9 @@ impl Postgres {
         let drafts =
             [Draft::of_member(actor, room, EventKind::MessageDeleted, &json!({ "event_id": message }))];
         let append = Append::new(&drafts);
-        let [_, _, _, _, rows] = transaction
+        let [_, _, _, _, _, rows] = transaction
             .commit([
+                (WITHDRAW, &[&[message.0].as_slice()]),
                 (LOCK_ASKED, &[&message.0]),
                 (ERASE_ASKED, &[&message.0]),
                 (ERASE, &[&room.0, &message.0]),

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::postgres::interval::micros;
+use crate::postgres::notifications::TRIM as TRIM_NOTIFICATIONS;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
@@ -52,6 +53,10 @@ impl Retention for Postgres {
 
     async fn trim_events(&self, limits: EventLimits, batch: u32) -> Result<u64, StoreError> {
         self.trim(limits, batch).await
+    }
+
+    async fn trim_notifications(&self, max_age: Duration, batch: u32) -> Result<u64, StoreError> {
+        Ok(self.rows(TRIM_NOTIFICATIONS, &[&micros(max_age), &i64::from(batch)]).await?.len() as u64)
     }
 
     async fn trim_task_runs(

@@ -22,11 +22,13 @@ use crate::rooms::{NewRoom, RoomCreated, RoomSettings, RoomView, Rooms};
 
 mod create;
 mod members;
+mod pair;
 mod view;
 
 statements! {
     ACTOR = "rooms/actor";
     ENABLED = "rooms/enabled";
+    PAIR = "rooms/pair";
     RECALL = "rooms/recall";
     REMEMBER = "rooms/remember";
     CREATE = "rooms/create";
@@ -55,6 +57,12 @@ impl Rooms for Postgres {
     async fn room(&self, reader: Principal, room: RoomId) -> Result<Option<RoomView>, StoreError> {
         let row = self.row(VIEW, &[&room.0, &reader.id(), &reader.kind()]).await?;
         Ok(row.as_ref().map(view::read).transpose()?)
+    }
+
+    async fn dm_pair(&self, room: RoomId) -> Result<Option<Option<[UserId; 2]>>, StoreError> {
+        let row = self.row(PAIR, &[&room.0]).await?;
+        let pair = |row: &Row| row.value::<Option<&str>>("dm_pair")?.map(pair::read).transpose();
+        Ok(row.as_ref().map(pair).transpose()?)
     }
 
     async fn rooms(
@@ -86,12 +94,7 @@ impl Rooms for Postgres {
         repeated!(self.try_remove_member(actor, room, member))
     }
 
-    async fn set_read(
-        &self,
-        user: UserId,
-        room: RoomId,
-        seq: u64,
-    ) -> Result<(u64, Option<Event>), StoreError> {
+    async fn set_read(&self, user: UserId, room: RoomId, seq: u64) -> Result<(u64, Vec<Event>), StoreError> {
         repeated!(self.try_set_read(user, room, seq))
     }
 
@@ -157,12 +160,7 @@ impl ReadMark {
 }
 
 impl Postgres {
-    async fn try_set_read(
-        &self,
-        user: UserId,
-        room: RoomId,
-        seq: u64,
-    ) -> Result<(u64, Option<Event>), Fault> {
+    async fn try_set_read(&self, user: UserId, room: RoomId, seq: u64) -> Result<(u64, Vec<Event>), Fault> {
         let session = self.session().await?;
         let (transaction, [_, mark]) = session
             .begin([(append::LOCK, &[&[user.0].as_slice()]), (READ, &[&room.0, &user.0, &bigint(seq)])])
@@ -170,11 +168,14 @@ impl Postgres {
         let (transaction, mark) = transaction.decided(ReadMark::read(&mark, seq)).await?;
         if !mark.moved {
             transaction.rollback().await;
-            return Ok((mark.last_read, None));
+            return Ok((mark.last_read, Vec::new()));
         }
         let data = json!({ "room_id": room, "seq": seq });
-        let event = transaction.append_one(Draft::of_user(user, user, EventKind::ReadMoved, &data)).await?;
-        Ok((seq, Some(event)))
+        let mut drafts = vec![Draft::of_user(user, user, EventKind::ReadMoved, &data)];
+        let cleared = transaction.read_up_to(user, room, bigint(seq)).await;
+        let (transaction, cleared) = transaction.decided(cleared).await?;
+        drafts.extend(cleared);
+        Ok((seq, transaction.append_all(&drafts).await?))
     }
 
     async fn try_rename(

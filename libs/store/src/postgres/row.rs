@@ -49,7 +49,8 @@ pub(super) fn event(row: &Row) -> Result<Event, Fault> {
     })
 }
 
-fn sender(kind: &str, id: Option<Uuid>) -> Result<Sender, Fault> {
+/// In whose name, from the columns that say which sort and who.
+pub(super) fn sender(kind: &str, id: Option<Uuid>) -> Result<Sender, Fault> {
     match (kind, id) {
         ("user", Some(id)) => Ok(Sender::User(id.into())),
         ("agent", Some(id)) => Ok(Sender::Agent(id.into())),

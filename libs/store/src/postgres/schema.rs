@@ -65,6 +65,7 @@ migrations! {
     4 "create_runs" "0004_create_runs.sql";
     5 "create_tasks" "0005_create_tasks.sql";
     6 "create_presence" "0006_create_presence.sql";
+    7 "create_notifications" "0007_create_notifications.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration. Tests name the

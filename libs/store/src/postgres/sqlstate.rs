@@ -101,10 +101,13 @@ fn is_contention(code: &SqlState) -> bool {
     [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code)
 }
 
-/// Two made runs of one task ready, or ticks of one task, at the same instant: the index let one of them.
+/// Two made runs of one task ready, or ticks of one task, or named one address of pushes, at the same instant: the index let one of them.
 fn is_race(error: &DbError) -> bool {
     *error.code() == SqlState::UNIQUE_VIOLATION
-        && matches!(error.constraint(), Some("task_queue_active" | "task_queue_tick"))
+        && matches!(
+            error.constraint(),
+            Some("task_queue_active" | "task_queue_tick" | "push_subscriptions_address")
+        )
 }
 
 /// A migration changed a table under a prepared statement, or a pooler forgot it.

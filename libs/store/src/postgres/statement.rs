@@ -41,6 +41,8 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::messages::STATEMENTS,
     super::nodes::STATEMENTS,
     super::presence::STATEMENTS,
+    super::notifications::STATEMENTS,
+    super::push::STATEMENTS,
     super::queue::STATEMENTS,
     super::rates::STATEMENTS,
     super::reap::STATEMENTS,

@@ -329,7 +329,7 @@ async fn statements_outlive_a_migration_of_their_table() {
     let store = store(&database).await;
     let alex = person(&store, "alex").await;
     store.user(alex).await.expect("an answer").expect("a person");
-    database.query("ALTER TABLE users ALTER COLUMN display_name TYPE varchar(200)").await;
+    database.query("ALTER TABLE users ALTER COLUMN role TYPE varchar(200)").await;
     let found = store.user(alex).await.expect("prepared anew").expect("a person");
     assert_eq!(found.id, alex);
 }

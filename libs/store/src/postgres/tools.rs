@@ -8,6 +8,7 @@ use domain::{AgentId, Event, RoomId, RunId, Sender, ToolCallId, UserId};
 use tokio_postgres::Row;
 
 use crate::error::{Refusal, StoreError};
+use crate::postgres::notifications::WITHDRAW;
 use crate::postgres::row::Columns;
 use crate::postgres::runs::events::{Resolved, json_text};
 use crate::postgres::sqlstate::Fault;
@@ -86,6 +87,7 @@ impl Postgres {
         let resolved = resolved.first().ok_or_else(|| TOO_LATE.into()).and_then(read);
         let told = resolved.and_then(|call| Ok((ended(&call, Sender::User(call.user))?, call)));
         let (transaction, (drafts, call)) = transaction.decided(told).await?;
+        transaction.run([(WITHDRAW, &[&[call.id.0].as_slice()])]).await?;
         let events = transaction.append_all(&drafts).await?;
         Ok((call, events))
     }

@@ -8,7 +8,7 @@ use domain::{Event, MemberRole, Principal, RoomId, RoomKind};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{CREATE, ENABLED, JOIN, RECALL, REMEMBER, ids_and_kinds, joining, nobody, streams};
+use super::{CREATE, ENABLED, JOIN, RECALL, REMEMBER, ids_and_kinds, joining, nobody, pair, streams};
 use crate::error::{Refusal, StoreError};
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append};
@@ -37,7 +37,7 @@ impl<'a> Plan<'a> {
         let pair = match (room.kind, members.as_slice()) {
             (RoomKind::Group, _) => None,
             (RoomKind::Dm, [Principal::User(one), Principal::User(other)]) => {
-                Some(format!("{}:{}", one.min(other), one.max(other)))
+                Some(pair::written(*one, *other))
             }
             (RoomKind::Dm, [_, Principal::Agent(_)]) => return Err(Refusal::Conflict(NO_DM).into()),
             (RoomKind::Dm, _) => return Err(Refusal::Invalid("members", "one other person").into()),

@@ -172,7 +172,7 @@ impl Postgres {
         let alone = messages::Batch::new(std::slice::from_ref(message));
         let batch = Batch::asked(runs);
         let mut streams = batch.streams();
-        streams.push(message.room.0);
+        streams.extend(alone.streams());
         let (streams, appending, questions) = ([&streams as _], alone.params(), batch.questions());
         let steps: [Step<'_>; 3] =
             [(append::LOCK, &streams), (messages::APPEND, &appending), (JUDGE, &questions)];
@@ -200,6 +200,7 @@ impl Postgres {
         let event = outcome.appended.event.clone();
         let drafts = made.drafts(|run| Some(copy(&event, run.agent)));
         outcome.events.push(event);
+        outcome.events.extend(transaction.notify(alone.notices()).await?);
         outcome.events.extend(transaction.append_all(&drafts).await?);
         Ok(outcome)
     }
@@ -222,6 +223,7 @@ fn copy(message: &Event, agent: AgentId) -> Draft {
         nonce: Some(message.id.to_string()),
         data: message.data.clone(),
         trace: message.trace.clone(),
+        notice: None,
     }
 }
 

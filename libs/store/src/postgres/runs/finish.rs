@@ -8,7 +8,7 @@ use super::locked::LockedRun;
 use super::{FINISH, LOCK, NO_RUN, OWN, READ, read};
 use crate::error::Refusal;
 use crate::postgres::Postgres;
-use crate::postgres::append::{self, Append};
+use crate::postgres::append;
 use crate::postgres::row::bigint;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::transaction::Params;
@@ -52,10 +52,8 @@ impl Postgres {
         let by = Sender::Agent(run.agent);
         let drafts = transaction.leave((FINISH, params), &[&run], by, &streams).await;
         let (transaction, drafts) = transaction.decided(drafts).await?;
-        let append = Append::new(&drafts);
-        let [written, rows] =
-            transaction.commit([(append::APPEND, &append.params()), (READ, &[&asked])]).await?;
-        Ok((read::the_run(&rows)?, append.events(&written)?))
+        let (events, rows) = transaction.append_and_read(&drafts, (READ, &[&asked])).await?;
+        Ok((read::the_run(&rows)?, events))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::run::{Change, Standing};
-use domain::{AgentId, RoomId, RunId, SlotSessionId};
+use domain::{AgentId, Principal, RoomId, RunId, SlotSessionId};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::read::stored_reason;
 use super::{LOCK, STREAMS};
 use crate::postgres::pool::Session;
-use crate::postgres::row::Columns;
+use crate::postgres::row::{self, Columns};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::transaction::Transaction;
 
@@ -47,6 +47,7 @@ pub(in crate::postgres) struct LockedRun {
     pub(in crate::postgres) id: RunId,
     pub(in crate::postgres) room: RoomId,
     pub(in crate::postgres) agent: AgentId,
+    pub(in crate::postgres) requester: Principal,
     pub(in crate::postgres) standing: Standing,
     pub(in crate::postgres) epoch: u64,
     pub(in crate::postgres) version: u64,
@@ -73,6 +74,7 @@ impl LockedRun {
             id: RunId(row.value("id")?),
             room: RoomId(row.value("room_id")?),
             agent: AgentId(row.value("agent_id")?),
+            requester: row::principal(row, "requester_kind", "requester_id")?,
             standing,
             epoch: row.count("epoch")?,
             version: row.count("version")?,

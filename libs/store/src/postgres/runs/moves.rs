@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use domain::run::{Reason, Standing};
-use domain::{AgentId, RoomId, RunId, RunStatus, Sender};
+use domain::{AgentId, NotificationKind, Principal, RoomId, RunId, RunStatus, Sender};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -12,6 +12,7 @@ use super::events::{Resolved, finished, requested};
 use super::locked::LockedRun;
 use super::{MOVE, OFFER};
 use crate::postgres::append::Draft;
+use crate::postgres::notifications::Notice;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::tools;
@@ -69,6 +70,7 @@ impl Transaction<'_> {
         let agents: Vec<Uuid> = agents.into_iter().collect();
         let [changed, cancelled, offered] =
             self.run([change, (tools::CANCEL, &[&ids]), (OFFER, &[&agents])]).await?;
+        self.withdraw(&cancelled).await?;
         if changed.len() != runs.len() {
             return Err(Fault::internal("a run moved although it was locked"));
         }
@@ -77,7 +79,7 @@ impl Transaction<'_> {
             drafts.extend(Resolved::cancelled(row)?.drafts(by)?);
         }
         for row in &changed {
-            drafts.push(left(row, by)?);
+            drafts.push(left(row, runs, by)?);
         }
         for row in &offered {
             drafts.push(requested(row)?);
@@ -96,12 +98,19 @@ impl Transaction<'_> {
     }
 }
 
-/// What is told of a run that left its holder or its queue.
-fn left(row: &Row, by: Sender) -> Result<Draft, Fault> {
+/// What is told of a run that left its holder or its queue; to who asked for it, unless it was cancelled.
+fn left(row: &Row, runs: &[&LockedRun], by: Sender) -> Result<Draft, Fault> {
     let status: RunStatus = row.named("status")?;
     if status == RunStatus::Queued {
         return requested(row);
     }
     let (run, room) = (RunId(row.value("id")?), RoomId(row.value("room_id")?));
-    finished(run, room, AgentId(row.value("agent_id")?), status, by)
+    let asked = runs.iter().find(|locked| locked.id == run).map(|locked| locked.requester);
+    let notice = match asked {
+        Some(Principal::User(user)) if status != RunStatus::Cancelled => {
+            Some(Notice { user, kind: NotificationKind::RunFinished, room, source: run.0 })
+        }
+        _ => None,
+    };
+    Ok(Draft { notice, ..finished(run, room, AgentId(row.value("agent_id")?), status, by)? })
 }

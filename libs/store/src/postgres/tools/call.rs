@@ -1,7 +1,7 @@
 //! Calling a tool.
 
 use domain::run::Change;
-use domain::{AgentId, Event, EventKind, RoomId, RunId, Sender, ToolCallId};
+use domain::{AgentId, Event, EventKind, NotificationKind, RoomId, RunId, Sender, ToolCallId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio_postgres::Row;
@@ -12,6 +12,7 @@ use crate::error::Refusal;
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Draft};
 use crate::postgres::interval::micros;
+use crate::postgres::notifications::Notice;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::runs::events::{draft, raw};
 use crate::postgres::runs::locked::LockedRun;
@@ -72,9 +73,9 @@ impl Postgres {
             ])
             .await?;
         let made = made.first().ok_or_else(|| IN_USE.into()).and_then(read);
-        let told = made.and_then(|call| Ok((called(&call)?, call)));
+        let told = made.and_then(|call| Ok((called(&call, &run)?, call)));
         let (transaction, (draft, call)) = transaction.decided(told).await?;
-        Ok((call, vec![transaction.append_one(draft).await?]))
+        Ok((call, transaction.append_all(&[draft]).await?))
     }
 }
 
@@ -102,8 +103,8 @@ fn judge(call: &NewToolCall, locked: &[Row], judged: &[Row]) -> Result<Found, Fa
     Ok(Found::Free(run))
 }
 
-/// `tool.called`.
-fn called(call: &ToolCall) -> Result<Draft, Fault> {
+/// `tool.called`, of which the person is notified.
+fn called(call: &ToolCall, run: &LockedRun) -> Result<Draft, Fault> {
     #[derive(Serialize)]
     struct Body<'a> {
         call_id: ToolCallId,
@@ -124,5 +125,12 @@ fn called(call: &ToolCall) -> Result<Draft, Fault> {
         // As all times are told: with microseconds.
         deadline: format!("{:.6}", call.deadline),
     };
-    draft(call.user, EventKind::ToolCalled, Sender::Agent(call.agent), &body)
+    let kind = if run.requester == call.user.into() {
+        NotificationKind::RunWaiting
+    } else {
+        NotificationKind::ToolCall
+    };
+    let notice = Notice { user: call.user, kind, room: call.room, source: call.id.0 };
+    let told = draft(call.user, EventKind::ToolCalled, Sender::Agent(call.agent), &body)?;
+    Ok(Draft { notice: Some(notice), ..told })
 }

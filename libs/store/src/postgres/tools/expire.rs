@@ -95,6 +95,7 @@ impl Postgres {
             ])
             .await?;
         let (transaction, (calls, drafts)) = transaction.decided(told(&expired)).await?;
+        transaction.withdraw(&expired).await?;
         let events = transaction.append_all(&drafts).await?;
         Ok((calls, events))
     }

@@ -131,7 +131,7 @@ async fn who_is_called_between_look_and_lock_is_told_too() {
     );
     blocker.batch_execute(&call).await.expect("called");
     let (_, events) = finish.await.expect("no panic").expect("finished");
-    assert_eq!(events.len(), 3);
+    assert_eq!(events.len(), 4, "with the notification of who asked for the run");
     assert_eq!(scene.inbox(sam).await, [events[1].clone()]);
 }
 

@@ -9,7 +9,7 @@ use store::runs::{PatchOutcome, RescueRules};
 
 use super::consumers::{identify, resume};
 use super::people::HOUR;
-use super::scene::{PATIENT, Scene, holder, told};
+use super::scene::{NOTIFIED, PATIENT, Scene, holder, told};
 use super::world::{World, data};
 
 async fn stands(scene: &Scene, run: domain::RunId) -> (RunStatus, Option<Reason>, u32) {
@@ -44,7 +44,10 @@ pub(crate) async fn a_lost_holder_is_replaced_until_attempts_end(world: World) {
             assert_eq!(stands(&scene, run.id).await, (RunStatus::Queued, Some(Reason::HolderLost), 1));
             assert_eq!(scene.see(next.id).await.reason, Some(Reason::AgentBusy), "it keeps its place");
         } else {
-            assert_eq!(told(&rescued.events), [("room", "run.finished"), ("agent", "run.requested")]);
+            assert_eq!(
+                told(&rescued.events),
+                [("room", "run.finished"), ("agent", "run.requested"), NOTIFIED]
+            );
             assert_eq!(data(&rescued.events[0])["status"], "expired");
             assert_eq!(rescued.events[0].sender, Sender::System);
             assert_eq!(stands(&scene, run.id).await, (RunStatus::Expired, Some(Reason::HolderLost), 2));
@@ -103,7 +106,7 @@ pub(crate) async fn work_and_waiting_end_sometime(world: World) {
     let rescued = scene.rescue(RescueRules { max_runtime: Duration::ZERO, ..PATIENT }).await;
     assert_eq!(rescued.runs, [(endless.id, 1)]);
     assert_eq!(stands(&scene, endless.id).await, (RunStatus::Expired, Some(Reason::MaxRuntime), 1));
-    assert_eq!(told(&rescued.events), [("room", "run.finished"), ("agent", "run.requested")]);
+    assert_eq!(told(&rescued.events), [("room", "run.finished"), ("agent", "run.requested"), NOTIFIED]);
     let waits = scene.run().await;
     assert_eq!(scene.see(waits.id).await.reason, Some(Reason::AgentBusy));
     let rescued = scene.rescue(RescueRules { queue_limit: Duration::ZERO, ..PATIENT }).await;

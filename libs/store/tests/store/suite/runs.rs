@@ -9,7 +9,7 @@ use store::runs::{NewRun, OpenRun};
 
 use super::consumers::{identify, resume};
 use super::people::HOUR;
-use super::scene::{Scene, finish, holder, new_run, told};
+use super::scene::{NOTIFIED, Scene, finish, holder, new_run, told};
 use super::world::{World, assert_whole, data, kinds, message, refused, with_nonce};
 
 const EMPTY: &str = r#"{"items":[]}"#;
@@ -146,7 +146,7 @@ pub(crate) async fn places_are_given_in_turn(world: World) {
     assert_eq!(reasons().await, [told, ("running", None), waits, waits], "a started run keeps its place");
     let (_, events) =
         scene.finish(holder(two.id, slot.session, 1), RunStatus::Succeeded).await.expect("done");
-    assert_eq!(super::scene::told(&events), [("room", "run.finished"), ("agent", "run.requested")]);
+    assert_eq!(super::scene::told(&events), [("room", "run.finished"), ("agent", "run.requested"), NOTIFIED]);
     assert_eq!(data(&events[1])["run_id"], three.id.to_string());
     let (_, events) = scene.cancel(one.id).await.expect("cancelled");
     assert_eq!(data(&events[1])["run_id"], four.id.to_string());
@@ -239,7 +239,7 @@ pub(crate) async fn a_run_ends_with_its_document(world: World) {
     assert_eq!((run.status, run.reason, run.error.as_deref()), (RunStatus::Failed, None, Some("no water")));
     assert_eq!((run.version, run.doc.version, &run.doc.doc, run.doc.patches.len()), (3, 3, &done.doc, 0));
     assert!(run.finished_at.is_some());
-    assert_eq!(told(&events), [("room", "run.finished")]);
+    assert_eq!(told(&events), [("room", "run.finished"), NOTIFIED]);
     assert_eq!(events[0].sender, Sender::Agent(scene.agent));
     let body = json!({ "run_id": run.id, "agent_id": scene.agent, "status": "failed" });
     assert_eq!(data(&events[0]), body);

@@ -196,6 +196,9 @@ pub(crate) fn news(change: &DocChange) -> (Option<Versioned<'_>>, Vec<Versioned<
     (whole, patches.iter().map(|patch| (patch.version, &*patch.ops)).collect())
 }
 
+/// Somebody is notified of it.
+pub(crate) const NOTIFIED: (&str, &str) = ("user", "notification.created");
+
 /// Streams and kinds of events, to be compared with a list.
 pub(crate) fn told(events: &[Event]) -> Vec<(&'static str, &str)> {
     events.iter().map(|event| (event.stream.kind.as_str(), event.kind.as_str())).collect()

@@ -13,7 +13,7 @@ use store::{Refusal, StoreError};
 
 use super::consumers::{identify, resume};
 use super::people::HOUR;
-use super::scene::{PATIENT, Scene, holder, told};
+use super::scene::{NOTIFIED, PATIENT, Scene, holder, told};
 use super::world::{World, assert_whole, data, refused};
 
 fn new_call(scene: &Scene, held: Holder, user: UserId) -> NewToolCall {
@@ -37,7 +37,7 @@ async fn called(scene: &Scene, held: Holder) -> ToolCall {
 
 async fn call(scene: &Scene, new: &NewToolCall) -> ToolCall {
     let (call, events) = scene.store.call_tool(new).await.expect("a call");
-    assert_eq!(events.len(), 1);
+    assert_eq!(told(&events), [("user", "tool.called"), NOTIFIED]);
     call
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn a_call_is_made_and_answered(world: World) {
     assert_eq!((call.status, &call.result, &call.error), (ToolStatus::Pending, &None, &None));
     assert_eq!(
         (told(&events), events[0].sender),
-        (vec![("user", "tool.called")], Sender::Agent(scene.agent))
+        (vec![("user", "tool.called"), NOTIFIED], Sender::Agent(scene.agent))
     );
     let body = json!({
         "call_id": call.id, "run_id": held.run, "room_id": scene.room, "agent_id": scene.agent,
@@ -329,7 +329,8 @@ pub(crate) async fn an_answer_and_an_end_agree(world: World) {
             ),
             tokio::spawn(async move {
                 if round % 2 == 0 {
-                    other.finish(held, RunStatus::Succeeded).await.expect("finished").1.len() == 3
+                    let (_, events) = other.finish(held, RunStatus::Succeeded).await.expect("finished");
+                    events.iter().any(|event| event.kind == EventKind::ToolResolved)
                 } else {
                     while status(&other, call.id).await == ToolStatus::Pending {
                         other.store.expire_tools(10).await.expect("an answer");

@@ -117,6 +117,7 @@ pub(crate) fn message(room: RoomId, sender: impl Into<Principal>, body: &str) ->
         data: data.to_string().into(),
         reply_to: None,
         trace: None,
+        recipients: Vec::new(),
     }
 }
 

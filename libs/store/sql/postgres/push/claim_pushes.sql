@@ -1,0 +1,47 @@
+-- Takes devices that a push waits for, the longest due first, each with what waits for it of the room that waits longest: one push. What the
+-- person reads, deletes or wants meanwhile shows in the facts, which are those of now.
+-- $1 claim, $2 lease in microseconds, $3 devices at most, $4 notifications of one push at most
+WITH due AS MATERIALIZED (
+    SELECT device_id
+    FROM push_subscriptions
+    WHERE next_at <= clock_timestamp()
+    ORDER BY next_at
+    LIMIT $3
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+claimed AS MATERIALIZED (
+    UPDATE push_subscriptions
+    SET claim = $1, next_at = clock_timestamp() + $2::bigint * interval '1 microsecond'
+    FROM due
+    WHERE push_subscriptions.device_id = due.device_id
+    RETURNING push_subscriptions.*
+)
+SELECT
+    claimed.device_id AS to_device, claimed.driver, claimed.address, claimed.p256dh, claimed.auth, claimed.failures,
+    delivery.attempts, delivery.reason AS why,
+    facts.*,
+    wanted.preferences::text AS preferences,
+    clock_timestamp() AS now,
+    unread.unread
+FROM claimed
+LEFT JOIN LATERAL (
+    SELECT waiting.*
+    FROM push_deliveries AS waiting
+    WHERE waiting.device_id = claimed.device_id AND waiting.room_id = (
+        SELECT first.room_id
+        FROM push_deliveries AS first
+        WHERE first.device_id = claimed.device_id
+        ORDER BY first.notification_id
+        LIMIT 1
+    )
+    ORDER BY waiting.notification_id
+    LIMIT $4
+) AS delivery ON true
+LEFT JOIN notification_facts AS facts ON facts.id = delivery.notification_id
+LEFT JOIN notification_preferences AS wanted ON wanted.user_id = claimed.user_id
+CROSS JOIN LATERAL (
+    SELECT count(*) AS unread
+    FROM notifications
+    WHERE notifications.user_id = claimed.user_id AND read_at IS NULL AND withdrawn_at IS NULL
+) AS unread
+ORDER BY claimed.device_id, facts.id

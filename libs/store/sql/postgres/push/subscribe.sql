@@ -1,0 +1,35 @@
+-- Notes where pushes to a device of a person go. An address that was another device's is that no more: its pushes that wait go with it. The
+-- same subscription again changes nothing, or a push that is under way would come twice. Gives a row when there is such a device.
+-- $1 device, $2 person, $3 driver, $4 address, $5 public key, $6 shared secret
+WITH device AS MATERIALIZED (
+    SELECT id FROM devices WHERE id = $1 AND user_id = $2 FOR SHARE
+),
+moved AS (
+    DELETE FROM push_subscriptions
+    USING device
+    WHERE md5(push_subscriptions.address) = md5($4) AND push_subscriptions.device_id <> device.id
+    RETURNING push_subscriptions.device_id
+),
+noted AS (
+    INSERT INTO push_subscriptions AS known (device_id, user_id, driver, address, p256dh, auth)
+    -- Counted, so that the address is free before it is taken.
+    SELECT id, $2, $3, $4, $5, $6 FROM device WHERE (SELECT count(*) FROM moved) >= 0
+    ON CONFLICT (device_id) DO UPDATE
+    SET driver = excluded.driver,
+        address = excluded.address,
+        p256dh = excluded.p256dh,
+        auth = excluded.auth,
+        next_at = CASE
+            WHEN EXISTS (SELECT FROM push_deliveries WHERE push_deliveries.device_id = known.device_id)
+            THEN clock_timestamp()
+            ELSE 'infinity'
+        END,
+        not_before = '-infinity',
+        claim = NULL,
+        failures = 0,
+        last_at = NULL,
+        last_result = NULL
+    WHERE (known.driver, known.address, known.p256dh, known.auth)
+        IS DISTINCT FROM (excluded.driver, excluded.address, excluded.p256dh, excluded.auth)
+)
+SELECT id FROM device
