@@ -81,6 +81,8 @@ CREATE TABLE push_subscriptions (
     -- Not before: the push service asked for time, or does not answer.
     not_before timestamptz NOT NULL DEFAULT '-infinity',
     claim      uuid,
+    -- Its owner asked for a push to try it.
+    test_at    timestamptz,
     -- Sends that failed since the last that did not.
     failures   integer NOT NULL DEFAULT 0,
     -- What the last send came to, for people to see.

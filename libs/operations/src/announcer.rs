@@ -49,7 +49,7 @@ impl Announcer {
     }
 
     /// Some notification is to be decided: workers that sleep look now, here and elsewhere.
-    fn notification_due(&self) {
+    pub(crate) fn notification_due(&self) {
         self.notifications.notify_one();
         self.others.announce(Kind::NotificationDue, Uuid::nil().into(), None);
     }

@@ -61,6 +61,17 @@ impl Operations {
         Ok(self.store.subscribe(user, device, address).await?)
     }
 
+    /// Asks for a push to try a device's subscription.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when it has none.
+    pub async fn test_push(&self, user: UserId, device: DeviceId) -> Result<(), Error> {
+        self.store.request_test(user, device).await?;
+        self.announcer.notification_due();
+        Ok(())
+    }
+
     /// Writes down what was decided under a claim, and has hints shown. Gives what was still held.
     ///
     /// # Errors

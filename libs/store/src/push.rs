@@ -116,6 +116,8 @@ pub struct ClaimedDevice {
     pub address: PushAddress,
     /// Sends that failed since the last that did not.
     pub failures: u32,
+    /// Its owner asked for a push to try it.
+    pub is_test: bool,
     /// What the person wants.
     pub preferences: Preferences,
     /// The database's time.
@@ -167,6 +169,8 @@ pub struct FinishedDevice {
     pub claim: Uuid,
     /// Which device.
     pub device: DeviceId,
+    /// The push to try it was sent.
+    pub tested: bool,
     /// What became of its notifications.
     pub steps: Vec<PushStep>,
     /// What becomes of it.
@@ -197,6 +201,13 @@ pub trait Push {
 
     /// Where pushes to a person's device go.
     async fn subscription(&self, user: UserId, device: DeviceId) -> Result<Option<Subscription>, StoreError>;
+
+    /// Asks for a push to try a device's subscription; what came of it shows in [`Self::subscription`].
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when it has none.
+    async fn request_test(&self, user: UserId, device: DeviceId) -> Result<(), StoreError>;
 
     /// Takes what is to be decided, for a lease, at most `limit`.
     async fn claim_undecided(

@@ -29,6 +29,7 @@ statements! {
     SUBSCRIBE = "push/subscribe";
     UNSUBSCRIBE = "push/unsubscribe";
     SUBSCRIPTION = "push/subscription";
+    REQUEST_TEST = "push/request_test";
     CLAIM_UNDECIDED = "push/claim_undecided";
     NEXT_UNDECIDED = "push/next_undecided";
     DECIDE = "push/decide";
@@ -75,6 +76,11 @@ impl Push for Postgres {
     async fn subscription(&self, user: UserId, device: DeviceId) -> Result<Option<Subscription>, StoreError> {
         let row = self.row(SUBSCRIPTION, &[&device.0, &user.0]).await?;
         Ok(row.as_ref().map(subscription).transpose()?)
+    }
+
+    async fn request_test(&self, user: UserId, device: DeviceId) -> Result<(), StoreError> {
+        let row = self.row(REQUEST_TEST, &[&device.0, &user.0]).await?;
+        row.map(drop).ok_or_else(|| Refusal::NotFound("push subscription").into())
     }
 
     async fn claim_undecided(
@@ -214,6 +220,7 @@ fn claimed(rows: &[Row]) -> Result<Vec<ClaimedDevice>, Fault> {
                 device,
                 address: address(row)?,
                 failures: number(row, "failures")?,
+                is_test: row.value("is_test")?,
                 preferences: preferences(row.value("preferences")?)?,
                 now: row.value("now")?,
                 unread: row.count("unread")?,

@@ -18,6 +18,7 @@ claimed AS MATERIALIZED (
 )
 SELECT
     claimed.device_id AS to_device, claimed.driver, claimed.address, claimed.p256dh, claimed.auth, claimed.failures,
+    claimed.test_at IS NOT NULL AS is_test,
     delivery.attempts, delivery.reason AS why,
     facts.*,
     wanted.preferences::text AS preferences,

@@ -1,8 +1,10 @@
 -- Gives devices back that were claimed, under their locks (push/lock_devices) and after push/finish: looked at again at once when more waits.
--- $1 devices, $2 microseconds before which nothing is sent to them (null: at once), $3 whether the last send failed, $4 what it came to
+-- $1 devices, $2 microseconds before which nothing is sent to them (null: at once), $3 whether the last send failed, $4 what it came to, $5
+-- whether it was the push to try it
 WITH given AS MATERIALIZED (
     SELECT *
-    FROM unnest($1::uuid[], $2::bigint[], $3::boolean[], $4::text[]) AS done (device_id, pause, failed, result)
+    FROM unnest($1::uuid[], $2::bigint[], $3::boolean[], $4::text[], $5::boolean[])
+        AS done (device_id, pause, failed, result, tested)
 )
 UPDATE push_subscriptions AS subscriptions
 SET claim = NULL,
@@ -12,9 +14,11 @@ SET claim = NULL,
     END,
     next_at = CASE
         WHEN NOT EXISTS (SELECT FROM push_deliveries WHERE push_deliveries.device_id = subscriptions.device_id)
+            AND (given.tested OR subscriptions.test_at IS NULL)
         THEN 'infinity'
         ELSE clock_timestamp() + coalesce(given.pause, 0) * interval '1 microsecond'
     END,
+    test_at = CASE WHEN NOT given.tested THEN subscriptions.test_at END,
     failures = CASE WHEN given.failed THEN subscriptions.failures + 1 ELSE 0 END,
     last_at = CASE WHEN given.result IS NULL THEN subscriptions.last_at ELSE clock_timestamp() END,
     last_result = coalesce(given.result, subscriptions.last_result)

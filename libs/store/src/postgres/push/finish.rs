@@ -45,6 +45,7 @@ struct Devices<'a> {
     pauses: Vec<Option<i64>>,
     failed: Vec<bool>,
     results: Vec<Option<&'a str>>,
+    tested: Vec<bool>,
     gone: Vec<Uuid>,
 }
 
@@ -64,6 +65,7 @@ impl<'a> Devices<'a> {
             batch.pauses.push(pause);
             batch.failed.push(failed);
             batch.results.push(result);
+            batch.tested.push(device.tested);
         }
         batch
     }
@@ -101,7 +103,10 @@ impl Postgres {
                         &node.0,
                     ],
                 ),
-                (SETTLE_DEVICES, &[&devices.settled, &devices.pauses, &devices.failed, &devices.results]),
+                (
+                    SETTLE_DEVICES,
+                    &[&devices.settled, &devices.pauses, &devices.failed, &devices.results, &devices.tested],
+                ),
                 (DROP_DEVICES, &[&devices.gone, &node.0]),
             ])
             .await?;
