@@ -72,9 +72,9 @@ CREATE TABLE push_subscriptions (
     driver     text NOT NULL CHECK (driver IN ('web_push', 'webhook')),
     -- The endpoint's URL, or what the relay knows the device by. A secret.
     address    text NOT NULL,
-    -- Keys of the receiver (RFC 8291); null with the relay.
-    p256dh     bytea,
-    auth       bytea,
+    -- Keys of the receiver (RFC 8291), base64url; null with the relay.
+    p256dh     text,
+    auth       text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- When a worker is to look: infinity when nothing waits. A worker that has it moves it to the end of its lease.
     next_at    timestamptz NOT NULL DEFAULT 'infinity',

@@ -22,10 +22,10 @@ pub enum PushAddress {
     WebPush {
         /// The URL that the push service made for the device. A secret.
         endpoint: String,
-        /// The device's public key, an uncompressed point of P-256.
-        p256dh: Vec<u8>,
-        /// The secret that the device shares.
-        auth: Vec<u8>,
+        /// The device's public key: a point of P-256, base64url.
+        p256dh: String,
+        /// The secret that the device shares, base64url.
+        auth: String,
     },
     /// To the operator's relay.
     Webhook {
