@@ -23,6 +23,7 @@ pub mod hooks;
 pub mod jwks;
 pub mod members;
 pub mod messages;
+pub mod notifications;
 pub mod reactions;
 pub mod rooms;
 pub mod runs;
@@ -86,6 +87,10 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(tool_calls::get))
         .routes(routes!(tool_calls::resolve))
         .routes(routes!(autocomplete::ask))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::read))
+        .routes(routes!(notifications::preferences::get, notifications::preferences::put))
+        .routes(routes!(notifications::trace))
         .routes(routes!(tasks::list, tasks::create))
         .routes(routes!(tasks::preview))
         .routes(routes!(tasks::get, tasks::edit, tasks::delete))

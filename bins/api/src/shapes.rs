@@ -1,11 +1,12 @@
 //! The shapes of answers: what `domain` and `store` give, as JSON.
 
+mod notification;
 mod run;
 mod task;
 
 use std::sync::Arc;
 
-use domain::{Agent, Device, Event, Principal, User};
+use domain::{Agent, Device, Event, Principal, Sender, User};
 use jiff::Timestamp;
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
@@ -15,6 +16,7 @@ use store::rooms::{Member, RoomView};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+pub use notification::{NotificationShape, PreferencesShape, StepShape, TraceShape, UnreadShape};
 pub use run::{PrincipalShape, RunShape, ToolCallShape};
 pub use task::{ActionShape, HookShape, ShownSecrets, TaskRunShape, TaskShape};
 
@@ -176,6 +178,12 @@ pub struct SenderShape {
     pub id: Option<Uuid>,
 }
 
+impl From<Sender> for SenderShape {
+    fn from(sender: Sender) -> Self {
+        Self { kind: sender.kind(), id: sender.id() }
+    }
+}
+
 /// An event of a stream.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Event)]
@@ -206,7 +214,7 @@ impl From<Event> for EventShape {
             id: event.id.0,
             kind: event.kind.as_str().to_owned(),
             at: time(event.at),
-            sender: SenderShape { kind: event.sender.kind(), id: event.sender.id() },
+            sender: event.sender.into(),
             data: RawData(event.data),
         }
     }
@@ -260,7 +268,7 @@ impl From<NodeRow> for NodeShape {
 
 #[cfg(test)]
 mod tests {
-    use domain::{EventId, EventKind, RoomId, Sender};
+    use domain::{EventId, EventKind, RoomId};
 
     use super::*;
 

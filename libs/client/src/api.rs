@@ -6,6 +6,7 @@ mod call;
 mod devices;
 mod error;
 mod messages;
+mod notifications;
 mod rooms;
 mod runs;
 mod shapes;
@@ -21,6 +22,10 @@ use tokio::sync::Mutex;
 pub use agents::{AgentSettings, NewAgent};
 pub use error::ApiError;
 pub use messages::{NewMessage, Range};
+pub use notifications::{
+    Notification, NotificationPage, NotificationStep, NotificationTrace, ReadNotifications, Unread,
+    UnreadOfRoom,
+};
 pub use rooms::NewRoom;
 pub use shapes::{
     Agent, AgentToken, Choice, EventPage, MadeAgent, Member, MemberId, NewDevice, Page, Room, Run, Sent,

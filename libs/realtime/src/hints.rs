@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::notification::{Headline, Subject};
+use domain::notification::Headline;
 use domain::{DeviceKind, NodeId, NotificationId, UserId};
 use parking_lot::Mutex;
 use protocol::ServerFrame;
@@ -171,14 +171,7 @@ fn screen(connection: &Connection) -> Uuid {
 }
 
 fn frame(notification: &Notification) -> Arc<Encoded> {
-    let subject = Subject {
-        sender: notification.sender_name.as_deref(),
-        room: notification.room_name.as_deref(),
-        body: notification.body.as_deref(),
-        run_status: notification.run_status,
-        tool: notification.tool.as_deref(),
-    };
-    let Headline { title, body } = Headline::of(notification.facts.kind, &subject, true);
+    let Headline { title, body } = notification.headline(true);
     Encoded::frame(ServerFrame::Hint(Hint {
         notification_id: notification.id.0,
         room_id: notification.facts.room.0,

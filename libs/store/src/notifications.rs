@@ -5,7 +5,7 @@
 //! and what was deleted is gone.
 
 use async_trait::async_trait;
-use domain::notification::{Facts, Preferences, Reason};
+use domain::notification::{Facts, Headline, Preferences, Reason, Subject};
 use domain::{
     DeviceId, Event, NodeId, NotificationId, NotificationKind, RoomId, RoomKind, RunStatus, Sender, UserId,
 };
@@ -54,6 +54,26 @@ pub struct Notification {
     pub decision: Option<Reason>,
     /// What decisions read.
     pub facts: Facts,
+}
+
+impl Notification {
+    /// What it says on a screen; `previews` says whether that tells what was written. Of what is gone, and to who has left the room, it
+    /// says whose doing it was and no more.
+    #[must_use]
+    pub fn headline(&self, previews: bool) -> Headline {
+        let subject = Subject {
+            sender: self.sender_name.as_deref(),
+            room: self.room_name.as_deref().filter(|_| !self.facts.left),
+            body: self.body.as_deref(),
+            run_status: self.run_status,
+            tool: self.tool.as_deref(),
+        };
+        let headline = Headline::of(self.facts.kind, &subject, previews);
+        if self.facts.left || self.facts.withdrawn {
+            return Headline { body: String::new(), ..headline };
+        }
+        headline
+    }
 }
 
 /// What has not been read.

@@ -5,6 +5,7 @@ mod agents;
 mod auth;
 mod devices;
 mod hooks;
+mod notifications;
 mod openapi;
 mod rooms;
 mod runs;

@@ -7,9 +7,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
-use client::api::{AgentSettings, MemberId, NewAgent, NewDevice, NewMessage, NewRoom, Range, ToolStatus};
+use client::api::{
+    AgentSettings, MemberId, NewAgent, NewDevice, NewMessage, NewRoom, Range, ReadNotifications, ToolStatus,
+};
 use client::{Api, ApiError};
-use domain::{AgentId, DeviceKind, ErrorKind, EventId, RoomId, RunId, RunStatus, ToolCallId, UserId};
+use domain::notification::{Preferences, Reason};
+use domain::{
+    AgentId, DeviceKind, ErrorKind, EventId, NotificationId, RoomId, RunId, RunStatus, ToolCallId, UserId,
+};
 use parking_lot::Mutex;
 use protocol::frame::{RawJson, ToolOutcome};
 use tokio::net::TcpListener;
@@ -283,4 +288,48 @@ async fn runs_and_calls_are_listed_and_commands_completed() {
     assert_eq!((choices[0].label.as_deref(), choices[1].value.as_str()), (Some("Soup"), "salad"));
     let body = format!(r#"{{"command":"lunch","input":"s","room_id":"{ID}"}}"#);
     assert_eq!(asked.last(), (format!("POST /v1/agents/{ID}/autocomplete"), body));
+}
+
+#[tokio::test]
+async fn notifications_are_listed_read_and_traced() {
+    let id = NotificationId(ID.parse().unwrap());
+    let notification = format!(
+        r#"{{"id":"{ID}","kind":"mention","room_id":"{ID}","seq":7,"source_id":"{ID}","sender":{{"kind":"user","id":"{ID}"}},"sender_name":"Sam","title":"Sam in Lunch","body":"Soup?","created_at":"2026-11-30T12:00:00Z","read":false,"decision":"gateway"}}"#
+    );
+    let unread = format!(r#"{{"total":1,"rooms":[{{"room_id":"{ID}","count":1}}]}}"#);
+    let page = format!(r#"{{"items":[{notification}],"next":"x","unread":{unread}}}"#);
+    let trace = format!(
+        r#"{{"notification":{notification},"steps":[{{"at":"2026-11-30T12:00:00Z","step":"decided","reason":"gateway","node_id":"{ID}","device_id":null,"detail":null}}]}}"#
+    );
+    let preferences = r#"{"mentions":true,"runs":false,"dnd":{"until":null,"hours":null}}"#;
+    let (api, asked) = serve(move |target, _, _| match target {
+        "GET /v1/notifications?unread=true&cursor=c&limit=2" => (200, page.clone()),
+        "POST /v1/notifications/read" => (200, format!(r#"{{"unread":{unread}}}"#)),
+        target if target.ends_with("/trace") => (200, trace.clone()),
+        "GET /v1/notifications/preferences" | "PUT /v1/notifications/preferences" => {
+            (200, preferences.into())
+        }
+        _ => (404, r#"{"code":"not_found"}"#.to_owned()),
+    })
+    .await;
+    let listed = api.notifications(true, Some("c"), Some(2)).await.unwrap();
+    assert_eq!((listed.items[0].id, listed.items[0].decision), (id, Some(Reason::Gateway)));
+    assert_eq!((listed.unread.total, listed.unread.rooms[0].count), (1, 1));
+    let room_id = Some(RoomId(ID.parse().unwrap()));
+    for (what, body) in [
+        (ReadNotifications::These { ids: vec![id] }, format!(r#"{{"ids":["{ID}"]}}"#)),
+        (ReadNotifications::UpTo { room_id, up_to: None }, format!(r#"{{"room_id":"{ID}"}}"#)),
+        (ReadNotifications::UpTo { room_id: None, up_to: Some(id) }, format!(r#"{{"up_to":"{ID}"}}"#)),
+        (ReadNotifications::UpTo { room_id: None, up_to: None }, "{}".to_owned()),
+    ] {
+        assert_eq!(api.read_notifications(&what).await.unwrap().total, 1);
+        assert_eq!(asked.last().1, body);
+    }
+    let traced = api.notification_trace(id).await.unwrap();
+    assert_eq!((traced.notification.id, &*traced.steps[0].step), (id, "decided"));
+    assert_eq!(asked.last().0, format!("GET /v1/notifications/{ID}/trace"));
+    let preferences = api.notification_preferences().await.unwrap();
+    assert!(preferences.mentions && preferences.previews && !preferences.runs);
+    assert_eq!(api.set_notification_preferences(&preferences).await.unwrap(), preferences);
+    assert_eq!(serde_json::from_str::<Preferences>(&asked.last().1).unwrap(), preferences);
 }

@@ -117,7 +117,7 @@ impl QuietHours {
             to: time(to).map_err(|error| error.inside(".to"))?,
             zone: Zone::get(timezone)
                 .map_err(|error| Invalid { field: "dnd.hours", ..error }.inside(".timezone"))?,
-            days: days.iter().map(|day| weekday(day)).collect::<Result<_, _>>()?,
+            days: weekdays(days)?,
         })
     }
 
@@ -144,11 +144,19 @@ fn time(text: &str) -> Result<Time, Invalid> {
         .ok_or_else(|| Invalid::new("dnd.hours", text, "a time of the day such as 22:00"))
 }
 
-fn weekday(text: &str) -> Result<Weekday, Invalid> {
-    DAYS.iter()
-        .find(|(name, _)| *name == text)
-        .map(|(_, day)| *day)
-        .ok_or_else(|| Invalid::new("dnd.hours", text, "mon, tue, wed, thu, fri, sat or sun").inside(".days"))
+fn weekdays(names: &[&str]) -> Result<Vec<Weekday>, Invalid> {
+    let mut days = Vec::new();
+    for text in names {
+        let known = DAYS.iter().find(|(name, _)| name == text).map(|(_, day)| *day);
+        match known.filter(|day| !days.contains(day)) {
+            Some(day) => days.push(day),
+            None => {
+                let allowed = "mon, tue, wed, thu, fri, sat or sun, each once";
+                return Err(Invalid::new("dnd.hours", text, allowed).inside(".days"));
+            }
+        }
+    }
+    Ok(days)
 }
 
 impl TryFrom<Written> for QuietHours {

@@ -47,6 +47,7 @@ fn what_is_not_good_is_named() {
         ("+2:00", "-1:00", "UTC", &[], ".from"),
         ("22:00", "07:00", "Europe/Nowhere", &[], ".timezone"),
         ("22:00", "07:00", "UTC", &["friday"], ".days"),
+        ("22:00", "07:00", "UTC", &["fri", "sat", "fri"], ".days"),
     ] {
         let error = QuietHours::new(from, to, zone, days).unwrap_err();
         assert_eq!((error.field, &*error.place), ("dnd.hours", place), "{error}");
