@@ -6,6 +6,7 @@
 //! What never lives here: a listener for clients, SQL, a decision kept in memory alone, work without a
 //! bound on how much of it is done at once.
 
+pub mod presence;
 pub mod rescue;
 pub mod retention;
 mod role;

@@ -49,13 +49,13 @@ impl RetentionMetrics {
         registry.register(Box::new(metrics.seconds.clone()))?;
         // Counters that are there from the start can be watched.
         metrics.reaped(&Reaped::default());
-        for what in ["events", "notifications", "task_runs", "task_deliveries", "tasks"] {
+        for what in ["presence", "events", "notifications", "task_runs", "task_deliveries", "tasks"] {
             metrics.removed(what, 0);
         }
         Ok(metrics)
     }
 
-    fn removed(&self, what: &str, rows: u64) {
+    pub(crate) fn removed(&self, what: &str, rows: u64) {
         self.removed.with_label_values(&[what]).inc_by(rows);
     }
 

@@ -1,14 +1,15 @@
-//! The role: tasks, retention and rescue on a node.
+//! The role: tasks, retention, rescue and presence of who is gone, on a node.
 
 use std::sync::Arc;
 
 use domain::NodeId;
-use node::{App, BuildError, Node, RoleName, Settings};
+use node::{App, BuildError, ClusterMode, Node, RoleName, Settings};
 use outbound::Outbound;
 use process::supervise::Phase;
 use store::retention::TaskRunLimits;
 use tokio::net::TcpListener;
 
+use crate::presence;
 use crate::rescue;
 use crate::retention::{Retention, RetentionMetrics};
 use crate::scheduler::{Actions, Scheduler, SchedulerMetrics, SystemJobs, lost};
@@ -43,6 +44,14 @@ pub fn install(node: &Node, settings: &Settings) -> Result<(), BuildError> {
         rescue::run(operations, interval, stopping).await;
         drained.cancelled().await;
     });
+    if settings.cluster.mode == ClusterMode::Multi {
+        let (operations, metrics) = (node.operations.clone(), metrics.clone());
+        let (stopping, drained) = (node.supervisor.token(Phase::Intake), drain.token());
+        drain.critical("reaper of presence", async move {
+            presence::run(operations, metrics, stopping).await;
+            drained.cancelled().await;
+        });
+    }
     let task_runs = TaskRunLimits {
         max_age: settings.tasks.history_max_age,
         max_per_task: settings.tasks.history_max_per_task,

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use auth::Identity;
+use operations::PresenceMetrics;
 use process::supervise::Phase;
-use realtime::{CatchUp, Limits, SessionLimits, Sessions};
+use realtime::{CatchUp, Limits, MemoryView, SessionLimits, Sessions};
 
 use crate::node::{BuildError, Node};
-use crate::settings::Settings;
+use crate::settings::{ClusterMode, Settings};
 
 /// Sign-ins and sessions of one node, shared by its sockets and streams.
 #[derive(Clone)]
@@ -48,6 +49,7 @@ impl Faces {
             };
             following.follow_revocations(tell, stop).await;
         });
+        write_presence(node, settings)?;
         let sync = &settings.sync;
         let sessions = Sessions::new(
             Arc::clone(&node.hub),
@@ -60,8 +62,31 @@ impl Faces {
                 consumer_live: settings.runs.consumer_live(),
             },
         );
-        let catchup =
-            CatchUp::new(Arc::clone(&node.hub), Arc::clone(&node.store), settings.relay.catchups, sync.page);
+        let catchup = CatchUp::new(
+            Arc::clone(&node.hub),
+            Arc::clone(&node.store),
+            settings.relay.catchups,
+            sync.page,
+            settings.presence.max_room_members,
+        );
         Ok(Self { identity, sessions: Arc::new(sessions), catchup })
     }
+}
+
+/// Starts what says who is connected here. It ends after the connections do.
+fn write_presence(node: &Node, settings: &Settings) -> Result<(), BuildError> {
+    let metrics = PresenceMetrics::register(node.metrics.registry())?;
+    let handover = node.supervisor.at(Phase::Handover);
+    match settings.cluster.mode {
+        ClusterMode::Multi => {
+            let writer = node.operations.presence_writer(node.info.id, metrics);
+            handover.critical("presence", writer.run(handover.token()));
+        }
+        ClusterMode::Single => {
+            let view = MemoryView::new(Arc::clone(&node.hub), settings.sync.resume_window);
+            let notes = node.operations.presence_notes(Arc::new(view), metrics);
+            handover.critical("presence", notes.run(handover.token()));
+        }
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use auth::{AuthError, Identity};
 use cluster::{Connect, Listener, ListenerState, Notifier, Receiver, Session};
 use domain::{AuthSessionId, Invalid, NodeId};
-use operations::{Announcer, Operations, OperationsMetrics, OperationsSettings, combiner};
+use operations::{Announcer, Operations, OperationsMetrics, OperationsSettings, PresenceRules, combiner};
 use process::health::Health;
 use process::metrics::Metrics;
 use process::supervise::{Failure, Phase, Supervisor};
@@ -166,6 +166,12 @@ impl Node {
                 commands: settings.commands.clone(),
                 tasks: settings.tasks.clone(),
                 outbound: settings.outbound.clone(),
+                presence: PresenceRules {
+                    flush_interval: settings.cluster.presence_flush_interval,
+                    ttl: settings.cluster.presence_ttl,
+                    resume_window: settings.sync.resume_window,
+                    max_changes: settings.presence.max_changes_per_flush,
+                },
             },
         );
         // There is one for each node; a second would be the same.
@@ -190,18 +196,20 @@ impl Node {
             receiver,
             heartbeat_interval: settings.cluster.heartbeat_interval,
         };
-        node.start(combining);
+        node.start(combining, settings.presence.max_room_members);
         Ok(node)
     }
 
-    fn start(&self, combining: combiner::CombinerTask) {
+    fn start(&self, combining: combiner::CombinerTask, max_room_members: u32) {
         let bus = self.supervisor.at(Phase::Bus);
         for shard in 0..self.hub.shard_count() {
             bus.critical(format!("relay {shard}"), Arc::clone(&self.relay).run_shard(shard, bus.token()));
         }
         bus.critical("sweep", Arc::clone(&self.relay).run_sweep(bus.token()));
         bus.critical("relay of runs", Arc::clone(&self.relay).run_boxes(bus.token()));
-        bus.critical("relay of presence", Arc::clone(&self.relay).run_presence(bus.token()));
+        bus.critical("relay of agents", Arc::clone(&self.relay).run_agents(bus.token()));
+        let people = Arc::clone(&self.relay).run_people(max_room_members, bus.token());
+        bus.critical("relay of people", people);
         bus.critical("questions", self.operations.clone().put_questions(bus.token()));
         // Sends of connections that drain are still committed; then it is the combiner's turn.
         let handover = self.supervisor.at(Phase::Handover);

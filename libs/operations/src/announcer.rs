@@ -14,6 +14,8 @@ use store::sessions::EndedSession;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use crate::presence::PeopleHeard;
+
 /// Tells this node's hub and the other nodes. Nothing here blocks, and nothing here decides whether an
 /// event arrives: what is not told is found by the sweep.
 #[derive(Clone)]
@@ -22,13 +24,14 @@ pub struct Announcer {
     others: Arc<dyn Announce>,
     tasks: Arc<Notify>,
     notifications: Arc<Notify>,
+    people: Arc<PeopleHeard>,
 }
 
 impl Announcer {
     /// Tells `hub`, and `others`.
     #[must_use]
     pub fn new(hub: Arc<Hub>, others: Arc<dyn Announce>) -> Self {
-        Self { hub, others, tasks: Arc::default(), notifications: Arc::default() }
+        Self { hub, others, tasks: Arc::default(), notifications: Arc::default(), people: Arc::default() }
     }
 
     /// The hub of this node.
@@ -120,6 +123,20 @@ impl Announcer {
     pub(crate) fn agent_seen(&self, seen: &AgentPresence) {
         self.hub.agents().touch(seen.agent);
         self.others.announce(Kind::AgentPresence, seen.agent.0.into(), Some(seen.version));
+    }
+
+    /// A person is seen differently. Without a version whoever hears of it looks for themselves.
+    pub(crate) fn person_seen(&self, user: UserId, version: Option<u64>) {
+        if self.hub.has_people() {
+            self.hub.people().touch(user);
+        }
+        self.people.hear(user);
+        self.others.announce(Kind::UserPresence, user.0.into(), version);
+    }
+
+    /// People who are said to be seen differently.
+    pub(crate) fn people(&self) -> &PeopleHeard {
+        &self.people
     }
 
     /// A task may be due at another time than a worker thought: those that sleep look now, here and elsewhere.

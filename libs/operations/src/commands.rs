@@ -115,6 +115,7 @@ impl Operations {
             Kind::ToolResult | Kind::AutocompleteAnswered | Kind::RunUpdated => self.waiters.wake(id),
             Kind::TaskDue => self.announcer.task_wake().notify_one(),
             Kind::NotificationDue => self.announcer.notification_wake().notify_one(),
+            Kind::UserPresence => self.announcer.people().hear(UserId(id)),
             Kind::AutocompleteRequested => {
                 self.asked.heard.lock().insert(RequestId(id));
                 self.asked.wake.notify_one();
@@ -128,6 +129,7 @@ impl Operations {
         self.waiters.wake_all();
         self.announcer.task_wake().notify_one();
         self.announcer.notification_wake().notify_one();
+        self.announcer.people().wake();
     }
 
     /// Puts questions of other nodes to consumers of this one, until the token is cancelled.

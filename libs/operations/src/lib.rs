@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod notifications;
 mod pairs;
 pub mod people;
+pub mod presence;
 pub mod rooms;
 pub mod runs;
 pub mod settings;
@@ -41,6 +42,7 @@ pub use error::Error;
 pub use fenced::{TaskMessage, TaskRequest};
 pub use messages::SendMessage;
 pub use metrics::OperationsMetrics;
+pub use presence::{PresenceMetrics, PresenceNotes, PresenceRules, PresenceWriter};
 pub use runs::{BuiltRun, EndRun, FlushTask, RequestRun};
 pub use settings::{
     AgentsSettings, AppendSettings, CommandSettings, MessageSettings, RunSettings, TasksSettings,
@@ -73,6 +75,7 @@ pub struct Operations {
     commands: CommandSettings,
     tasks: TasksSettings,
     outbound: OutboundSettings,
+    presence: PresenceRules,
 }
 
 /// The settings of all operations.
@@ -94,6 +97,8 @@ pub struct OperationsSettings {
     pub tasks: TasksSettings,
     /// Where webhooks of tasks may lead.
     pub outbound: OutboundSettings,
+    /// Presence.
+    pub presence: PresenceRules,
 }
 
 impl Operations {
@@ -121,6 +126,7 @@ impl Operations {
             commands: settings.commands,
             tasks: settings.tasks,
             outbound: settings.outbound,
+            presence: settings.presence,
         }
     }
 

@@ -56,13 +56,21 @@ pub struct CatchUp {
     store: Arc<dyn Store>,
     permits: Semaphore,
     page: u32,
+    max_room_members: u32,
 }
 
 impl CatchUp {
-    /// Reads pages of `page` events, for `at_once` connections at one time.
+    /// Reads pages of `page` events, for `at_once` connections at one time. People of rooms of at most `max_room_members` are told of each other.
     #[must_use]
-    pub fn new(hub: Arc<Hub>, store: Arc<dyn Store>, at_once: usize, page: u32) -> Arc<Self> {
-        Arc::new(Self { hub, store, permits: Semaphore::new(at_once.max(1)), page: page.max(1) })
+    pub fn new(
+        hub: Arc<Hub>,
+        store: Arc<dyn Store>,
+        at_once: usize,
+        page: u32,
+        max_room_members: u32,
+    ) -> Arc<Self> {
+        let permits = Semaphore::new(at_once.max(1));
+        Arc::new(Self { hub, store, permits, page: page.max(1), max_room_members })
     }
 
     /// The next frames that a connection lacks.
@@ -87,7 +95,8 @@ impl CatchUp {
     }
 
     /// What is no part of the log and is around a connection that is level with it: when it begins or sees more than before,
-    /// open runs, how agents are seen and tool calls that wait; later the runs whose frames did not fit.
+    /// open runs, how agents and people are seen and tool calls that wait; later the runs and people whose frames did not fit. How somebody is
+    /// seen is put into the outbox, where it is in order with what is told later; the rest is given back.
     ///
     /// # Errors
     ///
@@ -99,6 +108,11 @@ impl CatchUp {
         {
             let found = self.around(connection, user).await;
             frames = found.inspect_err(|_| connection.look_around())?;
+        }
+        let missed = connection.take_missed_people();
+        if let Err(error) = self.tell_missed(connection, &missed).await {
+            missed.into_iter().for_each(|user| connection.missed_person(user));
+            return if frames.is_empty() { Err(error) } else { Ok(frames) };
         }
         let mut stale = connection.take_stale_runs();
         while let Some(run) = stale.first() {
@@ -114,22 +128,47 @@ impl CatchUp {
 
     async fn around(&self, connection: &Connection, user: UserId) -> Result<Vec<Arc<Encoded>>, StoreError> {
         let _permit = self.permits.acquire().await;
-        let (runs, agents, calls) = tokio::try_join!(
-            self.store.open_runs(user),
-            self.store.presence_around(user),
-            self.store.pending_tools(user)
-        )?;
+        let (runs, calls) = tokio::try_join!(self.store.open_runs(user), self.store.pending_tools(user))?;
+        self.tell_around(connection, user).await?;
         let mut frames = Vec::new();
-        for seen in agents {
-            self.hub.agents().see(seen.agent);
-            frames.push(presence::frame(&seen));
-        }
         for run in runs.into_iter().filter(|run| connection.follows(run.room.into())) {
             self.hub.boxes().track(run.run, run.room);
             frames.extend(self.hub.boxes().first_look(run.run, connection));
         }
         frames.extend(calls.iter().filter_map(pending_call));
         Ok(frames)
+    }
+
+    /// Puts into the outbox how those around are seen, while nobody tells anything else of them.
+    async fn tell_around(&self, connection: &Connection, user: UserId) -> Result<(), StoreError> {
+        let (agents, people) = (self.hub.agents(), self.hub.people());
+        let _still = (agents.telling.read().await, people.telling.read().await);
+        let (agents_seen, people_seen) = tokio::try_join!(
+            self.store.presence_around(user),
+            self.store.people_around(user, self.max_room_members)
+        )?;
+        agents_seen.iter().for_each(|seen| agents.see(seen.agent));
+        people_seen.iter().for_each(|seen| people.see(seen.user));
+        let frames: Vec<_> = agents_seen
+            .iter()
+            .map(presence::agent_frame)
+            .chain(people_seen.iter().map(presence::person_frame))
+            .collect();
+        connection.outbox.push_found(&frames);
+        Ok(())
+    }
+
+    /// Puts into the outbox how people are seen of whom the connection could not be told.
+    async fn tell_missed(&self, connection: &Connection, missed: &[UserId]) -> Result<(), StoreError> {
+        if missed.is_empty() {
+            return Ok(());
+        }
+        let _permit = self.permits.acquire().await;
+        let _still = self.hub.people().telling.read().await;
+        let seen = self.store.people_presence(missed).await?;
+        let frames: Vec<_> = seen.iter().map(presence::person_frame).collect();
+        connection.outbox.push_found(&frames);
+        Ok(())
     }
 
     /// The whole document of a run whose frames did not fit; none when it was given meanwhile, or comes with the next load.
@@ -288,7 +327,8 @@ impl Feed {
         if !self.live {
             self.live = true;
             self.connection.set_live();
-            batch.push(Encoded::frame(ServerFrame::Live));
+            // After what was found around it.
+            self.connection.outbox.push_found(&[Encoded::frame(ServerFrame::Live)]);
         }
         !batch.is_empty()
     }

@@ -112,6 +112,8 @@ pub struct Connection {
     focus: Mutex<Focus>,
     /// Runs of which it was last given something that is out of date by now, because its queue was full.
     stale_runs: Mutex<Vec<RunId>>,
+    /// People of whom it was not told that they are seen differently, because its queue was full.
+    missed_people: Mutex<Vec<UserId>>,
     /// Whether runs, presence and tool calls around it are to be looked up.
     looks_around: AtomicBool,
     live: AtomicBool,
@@ -129,6 +131,7 @@ impl Connection {
             streams: Mutex::new(Some(Vec::new())),
             focus: Mutex::default(),
             stale_runs: Mutex::default(),
+            missed_people: Mutex::default(),
             looks_around: AtomicBool::new(meta.user().is_some()),
             live: AtomicBool::new(false),
         }
@@ -182,6 +185,21 @@ impl Connection {
         }
         drop(stale);
         self.outbox.lag();
+    }
+
+    /// It could not be told how a person is seen: it is once the queue has drained.
+    pub(crate) fn missed_person(&self, user: UserId) {
+        let mut missed = self.missed_people.lock();
+        if !missed.contains(&user) {
+            missed.push(user);
+        }
+        drop(missed);
+        self.outbox.lag();
+    }
+
+    /// The people it is to be told of.
+    pub(crate) fn take_missed_people(&self) -> Vec<UserId> {
+        std::mem::take(&mut *self.missed_people.lock())
     }
 
     /// It sees more than before: what is around is to be looked up.

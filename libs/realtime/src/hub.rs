@@ -22,8 +22,9 @@
 
 pub(crate) mod effects;
 pub(crate) mod stream;
+mod telling;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +35,6 @@ use parking_lot::Mutex;
 use prometheus::IntGauge;
 use protocol::frame::UserTyping;
 use protocol::{CloseCode, ServerFrame};
-use store::consumers::AgentPresence;
 use store::runs::RunUpdate;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -47,7 +47,7 @@ use crate::hub::effects::Effect;
 use crate::hub::stream::{Joining, Pulled, StreamState};
 use crate::livebox::{Flushed, LiveBoxes};
 use crate::metrics::RealtimeMetrics;
-use crate::presence::{self, AgentsSeen};
+use crate::presence::Told;
 
 /// Why the relay is asked to look at a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,8 @@ pub struct Hub {
     /// Newest holder of each device's slot and each consumer's place on this node.
     holders: Mutex<HashMap<Uuid, Arc<Connection>>>,
     boxes: LiveBoxes,
-    agents: AgentsSeen,
+    agents: Told<AgentId>,
+    people: Told<UserId>,
     /// When everybody was last told to go and come back.
     sent_away_at: Mutex<Option<Instant>>,
     hints: Hints,
@@ -121,7 +122,8 @@ impl Hub {
             connections: Mutex::default(),
             holders: Mutex::default(),
             boxes: LiveBoxes::default(),
-            agents: AgentsSeen::default(),
+            agents: Told::default(),
+            people: Told::default(),
             sent_away_at: Mutex::default(),
             hints: Hints::default(),
             recent,
@@ -137,8 +139,14 @@ impl Hub {
 
     /// How the agents around are seen.
     #[must_use]
-    pub const fn agents(&self) -> &AgentsSeen {
+    pub const fn agents(&self) -> &Told<AgentId> {
         &self.agents
+    }
+
+    /// How the people around are seen.
+    #[must_use]
+    pub const fn people(&self) -> &Told<UserId> {
+        &self.people
     }
 
     /// Notifications to be hinted at.
@@ -148,7 +156,8 @@ impl Hub {
     }
 
     /// Whether people are connected here.
-    pub(crate) fn has_people(&self) -> bool {
+    #[must_use]
+    pub fn has_people(&self) -> bool {
         self.connections.lock().values().any(|connection| connection.meta.user().is_some())
     }
 
@@ -172,20 +181,6 @@ impl Hub {
         drop(streams);
         if !follows_on {
             self.boxes.touch(flushed.run);
-        }
-    }
-
-    /// How an agent is seen now, for those who follow one of its rooms here: each connection is told once.
-    pub(crate) fn agent_seen(&self, presence: &AgentPresence, rooms: &[RoomId]) {
-        let frame = presence::frame(presence);
-        let mut told = HashSet::new();
-        for room in rooms {
-            let streams = self.shard(room.0).streams.lock();
-            for connection in streams.get(&room.0).iter().flat_map(|state| state.connections()) {
-                if told.insert(connection.meta.id) {
-                    connection.outbox.push_ephemeral(&frame);
-                }
-            }
         }
     }
 

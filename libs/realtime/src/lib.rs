@@ -32,7 +32,7 @@ pub use hub::Hub;
 pub use livebox::LiveBoxes;
 pub use metrics::RealtimeMetrics;
 pub use outbox::{Limits, Next, Outbox};
-pub use presence::AgentsSeen;
+pub use presence::Told;
 pub use relay::Relay;
 pub use session::{Alone, Announce, Begin, Opened, Opening, SessionError, SessionLimits, Sessions, pass_on};
 pub use settings::{PresenceSettings, RelaySettings, SyncSettings};

@@ -123,6 +123,17 @@ impl Outbox {
         fits
     }
 
+    /// Queues what the writer itself has found for this connection. It does not ask for room: it is in memory already, and it must
+    /// keep its place among what others push.
+    pub(crate) fn push_found(&self, frames: &[Arc<Encoded>]) {
+        let mut inner = self.inner.lock();
+        if inner.close.is_none() {
+            for frame in frames {
+                self.put(&mut inner, frame);
+            }
+        }
+    }
+
     /// Queues an answer, waiting for room. False when the connection closes.
     pub async fn reply(&self, frame: &Arc<Encoded>) -> bool {
         loop {

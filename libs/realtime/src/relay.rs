@@ -33,7 +33,8 @@ const EVENTS: u32 = 500;
 /// Ids of one query of the sweep.
 const SWEEP: usize = 10_000;
 
-mod agents;
+mod boxes;
+mod seen;
 
 /// Keeps a hub up with the log.
 pub struct Relay {
@@ -148,6 +149,12 @@ impl Relay {
                     self.hub.hints().touch(NotificationId(notification));
                 }
             }
+            Kind::UserPresence => {
+                // A connection that begins later reads how everybody is seen.
+                if let Some(user) = entry.id.one().filter(|_| self.hub.has_people()) {
+                    self.hub.people().touch(UserId(user));
+                }
+            }
             Kind::SessionRevoked => {
                 if let Some(id) = entry.id.one() {
                     self.hub.revoke(id);
@@ -243,6 +250,7 @@ impl Relay {
         }
         self.hub.boxes().touch_all();
         self.hub.agents().touch_all();
+        self.hub.people().touch_all();
         self.sweep_sign_ins().await?;
         self.sweep_places().await
     }

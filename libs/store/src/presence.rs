@@ -91,6 +91,8 @@ pub struct ReapedPresence {
 pub struct CheckedPeople {
     /// People who are seen differently now.
     pub changes: Vec<PersonPresence>,
+    /// How many were looked at.
+    pub people: u64,
     /// Where the next check goes on; none at the end, or when nothing can be said now.
     pub next: Option<UserId>,
 }

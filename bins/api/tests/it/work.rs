@@ -83,7 +83,7 @@ impl TestApp {
             Opening { begin: Begin::Consumer("main".into()), cursors: Cursors::default(), log_epoch: None };
         let opened = sessions.open(meta, &opening).await.unwrap();
         let session = opened.connection.hold.session().unwrap();
-        let feed = Feed::new(opened, CatchUp::new(Arc::clone(hub), Arc::clone(store), 1, 100));
+        let feed = Feed::new(opened, CatchUp::new(Arc::clone(hub), Arc::clone(store), 1, 100, 200));
         operations.consumer_came(id).await;
         Consumer { agent: id, session, operations, feed }
     }

@@ -20,6 +20,7 @@ mod local;
 mod members;
 mod outage;
 mod pooler;
+mod presence;
 mod program;
 mod raw;
 mod receiver;

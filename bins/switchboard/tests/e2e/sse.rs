@@ -58,8 +58,17 @@ impl Sse {
         timeout(PATIENCE, request.send()).await.expect("an answer in time").expect("an answer")
     }
 
-    /// The next message; none when the stream has ended.
+    /// The next message; none when the stream has ended. How people are seen comes at any time, and is passed over.
     pub(crate) async fn next(&mut self) -> Option<Message> {
+        loop {
+            let message = self.any().await?;
+            if message.op() != "presence" || message.data["user_id"].is_null() {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn any(&mut self) -> Option<Message> {
         loop {
             if let Some(end) = self.bytes.windows(2).position(|two| two == b"\n\n") {
                 let block: Vec<u8> = self.bytes.drain(..end + 2).collect();

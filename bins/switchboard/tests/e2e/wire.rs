@@ -1,9 +1,11 @@
 //! One connection, watched frame by frame.
 
+use std::collections::VecDeque;
+
 use client::socket::{Incoming, Outgoing, Raw};
 use client::{Credential, Socket, SocketError};
 use domain::{DeviceId, RoomId};
-use protocol::frame::{Cursors, Event, Identify, Ready, Resume, Send, Slot};
+use protocol::frame::{Cursors, Event, Identify, Presence, Ready, Resume, Send, Slot, Subject};
 use protocol::{ClientFrame, Encoding, ServerFrame};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -18,6 +20,8 @@ pub(crate) struct Wire {
     ready: Option<Ready>,
     /// Frames that came while something else was waited for, to show when a test fails.
     passed: Vec<ServerFrame>,
+    /// How people were seen meanwhile.
+    seen: VecDeque<Presence>,
 }
 
 impl Wire {
@@ -29,7 +33,9 @@ impl Wire {
     ) -> Result<Self, SocketError> {
         let (outgoing, mut incoming) = Socket::connect(url, credential, encoding).await?.split();
         match timeout(PATIENCE, incoming.receive()).await.expect("hello")? {
-            ServerFrame::Hello(_) => Ok(Self { outgoing, incoming, ready: None, passed: Vec::new() }),
+            ServerFrame::Hello(_) => {
+                Ok(Self { outgoing, incoming, ready: None, passed: Vec::new(), seen: VecDeque::new() })
+            }
             other => panic!("the first frame is {other:?}"),
         }
     }
@@ -122,8 +128,38 @@ impl Wire {
         frame.unwrap_or_else(|end| panic!("the connection is over: {end}\nit had {:#?}", self.passed))
     }
 
-    /// The next frame, or how the connection ended.
+    /// The next frame, or how the connection ended. How people are seen comes at any time, and is kept for who asks for it.
     pub(crate) async fn received(&mut self) -> Result<ServerFrame, SocketError> {
+        loop {
+            match self.any().await? {
+                ServerFrame::Presence(seen) if matches!(seen.subject, Subject::User(_)) => {
+                    self.seen.push_back(seen);
+                }
+                frame => return Ok(frame),
+            }
+        }
+    }
+
+    /// How somebody is seen differently next; other frames are passed over.
+    pub(crate) async fn person_seen(&mut self) -> Presence {
+        loop {
+            if let Some(seen) = self.seen.pop_front() {
+                return seen;
+            }
+            match self.any().await {
+                Ok(ServerFrame::Presence(seen)) if matches!(seen.subject, Subject::User(_)) => return seen,
+                Ok(_) => {}
+                Err(end) => panic!("the connection is over: {end}\nit had {:#?}", self.passed),
+            }
+        }
+    }
+
+    /// How people were seen differently so far, as far as that was not asked for.
+    pub(crate) fn take_people_seen(&mut self) -> Vec<Presence> {
+        self.seen.drain(..).collect()
+    }
+
+    async fn any(&mut self) -> Result<ServerFrame, SocketError> {
         match timeout(PATIENCE, self.incoming.receive()).await {
             Ok(received) => {
                 if let Ok(frame) = &received {

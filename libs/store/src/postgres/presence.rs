@@ -124,7 +124,7 @@ impl Presence for Postgres {
         let (_, changes) = self.judge(&people, ttl).await?;
         let full = page.len() >= limit as usize;
         let next = page.last().filter(|_| full).map(|row| row.value("user_id").map(UserId)).transpose()?;
-        Ok(CheckedPeople { changes, next })
+        Ok(CheckedPeople { changes, people: page.len() as u64, next })
     }
 
     async fn note_people(

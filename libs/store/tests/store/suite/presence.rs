@@ -291,7 +291,7 @@ pub(crate) async fn what_is_noted_is_checked_against_the_rows(world: World) {
     let (mut next, mut changes) = (None, Vec::new());
     loop {
         world.store.watch_presence(TTL).await.expect("watched");
-        let CheckedPeople { changes: found, next: further } =
+        let CheckedPeople { changes: found, next: further, .. } =
             world.store.check_people(next, 1, TTL).await.expect("checked");
         changes.extend(found.into_iter().map(|change| (change.user, change.status, change.version)));
         next = further;
