@@ -42,7 +42,7 @@ CREATE TABLE notification_queue (
     claim           uuid
 ) WITH (fillfactor = 50);
 CREATE INDEX notification_queue_due ON notification_queue (due_at);
-CREATE INDEX notification_queue_waiting ON notification_queue (user_id) WHERE push_at IS NOT NULL;
+CREATE INDEX notification_queue_waiting ON notification_queue (user_id) WHERE push_at IS NOT NULL OR claim IS NOT NULL;
 
 -- What became of a notification, step by step.
 CREATE TABLE notification_steps (
@@ -81,6 +81,7 @@ CREATE TABLE push_subscriptions (
     -- Not before: the push service asked for time, or does not answer.
     not_before timestamptz NOT NULL DEFAULT '-infinity',
     claim      uuid,
+    claimed_at timestamptz,
     -- Its owner asked for a push to try it.
     test_at    timestamptz,
     -- Sends that failed since the last that did not.
@@ -112,8 +113,7 @@ SELECT
     notifications.id, notifications.user_id, notifications.kind, notifications.room_id, notifications.seq,
     notifications.source_id, notifications.sender_kind, notifications.sender_id, notifications.created_at,
     notifications.decision, notifications.decided_at,
-    notifications.read_at IS NOT NULL
-        OR (notifications.seq > 0 AND coalesce(members.last_read >= notifications.seq, false)) AS read,
+    notifications.read_at IS NOT NULL AS read,
     notifications.withdrawn_at IS NOT NULL AS withdrawn,
     users.disabled_at IS NOT NULL AS disabled,
     members.member_id IS NULL AS left_room,

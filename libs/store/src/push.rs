@@ -217,7 +217,8 @@ pub trait Push {
         limit: u32,
     ) -> Result<Vec<Undecided>, StoreError>;
 
-    /// Writes down what was decided under a claim; gives those that it still held.
+    /// Writes down what was decided under a claim; gives those that it still held. A claim holds until another takes it after its lease, or
+    /// [`Self::release`] does.
     async fn decide(
         &self,
         claim: Uuid,
@@ -228,7 +229,8 @@ pub trait Push {
     /// How long until the next notification is to be decided; none when none is.
     async fn next_undecided(&self) -> Result<Option<Duration>, StoreError>;
 
-    /// People are elsewhere than before: their pushes that wait are decided again at once. How many that are.
+    /// People are elsewhere than before: their pushes that wait are decided again at once, and so is what a worker is deciding on, which may
+    /// have looked before they went: it loses its claim. How many that are.
     async fn release(&self, people: &[UserId]) -> Result<u64, StoreError>;
 
     /// People of whom a push waits, by id after `after`, at most `limit`.

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::notification::Reason;
 use domain::{DeviceId, NodeId, NotificationId, UserId};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -22,6 +21,7 @@ use crate::postgres::statement::statements;
 use crate::postgres::{Postgres, repeated};
 use crate::push::{ClaimedDevice, Decided, FinishedDevice, Push, PushAddress, Subscription, Undecided};
 
+mod claim;
 mod decide;
 mod finish;
 
@@ -35,7 +35,8 @@ statements! {
     DECIDE = "push/decide";
     RELEASE = "push/release";
     WAITING = "push/waiting";
-    CLAIM_PUSHES = "push/claim_pushes";
+    CLAIM_DEVICES = "push/claim_devices";
+    CLAIMED = "push/claimed";
     LOCK_DEVICES = "push/lock_devices";
     FINISH = "push/finish";
     SETTLE_DEVICES = "push/settle_devices";
@@ -131,9 +132,7 @@ impl Push for Postgres {
         devices: u32,
         together: u32,
     ) -> Result<Vec<ClaimedDevice>, StoreError> {
-        let (lease, devices, together) = (micros(lease), i64::from(devices), i64::from(together));
-        let rows = self.rows(CLAIM_PUSHES, &[&claim, &lease, &devices, &together]).await?;
-        Ok(claimed(&rows)?)
+        repeated!(self.try_claim(claim, lease, devices, together))
     }
 
     async fn finish_pushes(
@@ -208,29 +207,4 @@ fn undecided(row: &Row) -> Result<Undecided, Fault> {
         delay_over: row.value("delay_over")?,
         now: row.value("now")?,
     })
-}
-
-/// The devices, each with the rows that follow on it.
-fn claimed(rows: &[Row]) -> Result<Vec<ClaimedDevice>, Fault> {
-    let mut devices: Vec<ClaimedDevice> = Vec::new();
-    for row in rows {
-        let device = DeviceId(row.value("to_device")?);
-        if devices.last().is_none_or(|last| last.device != device) {
-            devices.push(ClaimedDevice {
-                device,
-                address: address(row)?,
-                failures: number(row, "failures")?,
-                is_test: row.value("is_test")?,
-                preferences: preferences(row.value("preferences")?)?,
-                now: row.value("now")?,
-                unread: row.count("unread")?,
-                waiting: Vec::new(),
-            });
-        }
-        if let (Some(why), Some(last)) = (row.value::<Option<&str>>("why")?, devices.last_mut()) {
-            let why = why.parse().unwrap_or(Reason::PushOffline);
-            last.waiting.push((notification(row)?, why));
-        }
-    }
-    Ok(devices)
 }

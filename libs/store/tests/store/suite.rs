@@ -20,9 +20,13 @@ pub(crate) mod members;
 pub(crate) mod messages;
 pub(crate) mod models;
 pub(crate) mod nodes;
+pub(crate) mod notice_scene;
+pub(crate) mod notifications;
 pub(crate) mod people;
 pub(crate) mod presence;
 pub(crate) mod properties;
+pub(crate) mod push_decisions;
+pub(crate) mod push_deliveries;
 pub(crate) mod races;
 pub(crate) mod rates;
 pub(crate) mod reap;
@@ -116,6 +120,23 @@ macro_rules! contract_tests {
             }
             nodes {
                 nodes_beat_and_leave
+            }
+            notifications {
+                a_mention_notifies_in_its_commit
+                what_is_said_again_notifies_nobody
+                a_batch_notifies_each_once
+                only_who_is_there_is_notified
+                the_first_kind_counts
+                notices_of_many_at_once_leave_no_holes
+                a_read_mark_reads_what_is_before_it
+                what_is_read_is_said_in_several_ways
+                notices_are_listed_by_page
+                what_is_deleted_is_withdrawn
+                facts_are_those_of_now
+                a_run_that_ends_notifies_who_asked
+                a_tool_call_notifies_until_it_is_over
+                preferences_are_kept_whole
+                old_notices_go_with_what_hangs_on_them
             }
             presence {
                 people_are_seen_as_their_connections_add_up
@@ -213,6 +234,36 @@ macro_rules! contract_tests {
             }
             properties {
                 answers_are_those_of_the_model
+            }
+            push_decisions {
+                each_is_claimed_once_however_many_claim
+                a_claim_gives_what_decisions_need
+                who_lost_a_claim_decides_nothing
+                a_late_decision_counts_while_nobody_else_has_it
+                what_is_over_leaves_the_queue
+                what_waits_is_decided_again
+                nothing_is_decided_while_nobody_knows
+                a_push_is_one_for_each_device
+                a_batch_of_decisions_is_of_many
+                a_decision_that_is_repeated_does_nothing_twice
+                a_release_brings_what_waits_and_nothing_else
+                who_moves_while_it_is_decided_is_decided_on_again
+                claims_decisions_and_releases_at_once_agree
+            }
+            push_deliveries {
+                a_subscription_is_its_owners
+                a_claim_gives_what_waits_of_one_room
+                what_waits_is_as_it_stands
+                a_claimed_device_is_nobody_elses
+                a_device_that_is_lost_is_anothers
+                a_device_rests_with_all_its_pushes
+                a_receiver_that_is_gone_is_forgotten
+                subscribing_again_keeps_a_claim_unless_it_differs
+                an_address_is_the_last_devices
+                an_address_that_many_want_has_one
+                what_waits_goes_with_its_subscription
+                a_test_is_a_push_without_notification
+                a_device_gets_each_once_however_many_send
             }
             races {
                 a_hundred_writers_leave_no_holes

@@ -1,6 +1,7 @@
 -- Makes notifications of what was just written, and tells each in the person's stream, which is locked: for members of the room who are
--- not disabled, and not for who did it. Whoever was notified of the same thing before is not again. Gives the events
--- of the streams, in the order given, each with what it is about.
+-- not disabled, and not for who did it. Whoever was notified of the same thing before is not again, and nobody of an event that this
+-- transaction did not write: a message that is sent again is that of then. Gives the events of the streams, in the order given, each with
+-- what it is about.
 -- $1 ids, $2 ids of their events, $3 people, $4 kinds, $5 rooms, $6 messages, runs or tool calls, $7 events by which they are made
 WITH arrays AS MATERIALIZED (
     SELECT $1::uuid[] AS ids, $2::uuid[] AS told, $3::uuid[] AS people, $4::text[] AS kinds, $5::uuid[] AS rooms,
@@ -15,7 +16,7 @@ given AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT stream_id, events.seq, events.sender_kind, events.sender_id, events.trace
         FROM events
-        WHERE events.id = notice.cause_id
+        WHERE events.id = notice.cause_id AND events.xmin = pg_current_xact_id()::xid
         LIMIT 1
     ) AS cause
     CROSS JOIN LATERAL (

@@ -4,4 +4,5 @@ SELECT steps.at, steps.step, steps.reason, steps.node_id, steps.device_id, steps
 FROM notifications
 JOIN notification_steps AS steps ON steps.notification_id = notifications.id
 WHERE notifications.id = $2 AND notifications.user_id = $1
-ORDER BY steps.at, steps.step
+-- Of two that were written at one instant a drop is the last.
+ORDER BY steps.at, steps.step = 'dropped', steps.step

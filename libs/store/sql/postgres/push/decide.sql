@@ -22,7 +22,8 @@ kept AS (
             ELSE clock_timestamp() + held.push * interval '1 microsecond'
         END,
         due_at = CASE
-            WHEN held.again = 0 THEN notification_queue.push_at
+            -- When its push is due; what never waited has none, and is decided anew.
+            WHEN held.again = 0 THEN coalesce(notification_queue.push_at, clock_timestamp())
             ELSE clock_timestamp() + held.again * interval '1 microsecond'
         END,
         claim = NULL

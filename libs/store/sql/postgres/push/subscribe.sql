@@ -1,5 +1,7 @@
 -- Notes where pushes to a device of a person go. An address that was another device's is that no more: its pushes that wait go with it. The
--- same subscription again changes nothing, or a push that is under way would come twice. Gives a row when there is such a device.
+-- same subscription again changes nothing, or a push that is under way would come twice. With another one a worker looks again, now,
+-- at what was to be looked at some time: what waits may have been added by who held the row until now, and can't be seen here. Gives a row
+-- when there is such a device.
 -- $1 device, $2 person, $3 driver, $4 address, $5 public key, $6 shared secret
 WITH device AS MATERIALIZED (
     SELECT id FROM devices WHERE id = $1 AND user_id = $2 FOR SHARE
@@ -10,6 +12,12 @@ moved AS (
     WHERE md5(push_subscriptions.address) = md5($4) AND push_subscriptions.device_id <> device.id
     RETURNING push_subscriptions.device_id
 ),
+told AS (
+    INSERT INTO notification_steps (notification_id, step, reason, device_id)
+    SELECT waiting.notification_id, 'dropped', 'unsubscribed', waiting.device_id
+    FROM moved
+    JOIN push_deliveries AS waiting ON waiting.device_id = moved.device_id
+),
 noted AS (
     INSERT INTO push_subscriptions AS known (device_id, user_id, driver, address, p256dh, auth)
     -- Counted, so that the address is free before it is taken.
@@ -19,11 +27,7 @@ noted AS (
         address = excluded.address,
         p256dh = excluded.p256dh,
         auth = excluded.auth,
-        next_at = CASE
-            WHEN EXISTS (SELECT FROM push_deliveries WHERE push_deliveries.device_id = known.device_id)
-            THEN clock_timestamp()
-            ELSE 'infinity'
-        END,
+        next_at = CASE WHEN known.next_at = 'infinity' THEN known.next_at ELSE clock_timestamp() END,
         not_before = '-infinity',
         claim = NULL,
         failures = 0,

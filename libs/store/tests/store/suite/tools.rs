@@ -16,7 +16,7 @@ use super::people::HOUR;
 use super::scene::{NOTIFIED, PATIENT, Scene, holder, told};
 use super::world::{World, assert_whole, data, refused};
 
-fn new_call(scene: &Scene, held: Holder, user: UserId) -> NewToolCall {
+pub(crate) fn new_call(scene: &Scene, held: Holder, user: UserId) -> NewToolCall {
     NewToolCall {
         id: ToolCallId::new(),
         run: held.run,
@@ -31,17 +31,17 @@ fn new_call(scene: &Scene, held: Holder, user: UserId) -> NewToolCall {
     }
 }
 
-async fn called(scene: &Scene, held: Holder) -> ToolCall {
+pub(crate) async fn called(scene: &Scene, held: Holder) -> ToolCall {
     call(scene, &new_call(scene, held, scene.alex)).await
 }
 
-async fn call(scene: &Scene, new: &NewToolCall) -> ToolCall {
+pub(crate) async fn call(scene: &Scene, new: &NewToolCall) -> ToolCall {
     let (call, events) = scene.store.call_tool(new).await.expect("a call");
     assert_eq!(told(&events), [("user", "tool.called"), NOTIFIED]);
     call
 }
 
-fn answer(call: ToolCallId, user: UserId, text: &str) -> Resolution {
+pub(crate) fn answer(call: ToolCallId, user: UserId, text: &str) -> Resolution {
     Resolution { call, user, outcome: Ok(text.into()) }
 }
 

@@ -1,30 +1,15 @@
--- Takes devices that a push waits for, the longest due first, each with what waits for it of the room that waits longest: one push. What the
--- person reads, deletes or wants meanwhile shows in the facts, which are those of now.
--- $1 claim, $2 lease in microseconds, $3 devices at most, $4 notifications of one push at most
-WITH due AS MATERIALIZED (
-    SELECT device_id
-    FROM push_subscriptions
-    WHERE next_at <= clock_timestamp()
-    ORDER BY next_at
-    LIMIT $3
-    FOR NO KEY UPDATE SKIP LOCKED
-),
-claimed AS MATERIALIZED (
-    UPDATE push_subscriptions
-    SET claim = $1, next_at = clock_timestamp() + $2::bigint * interval '1 microsecond'
-    FROM due
-    WHERE push_subscriptions.device_id = due.device_id
-    RETURNING push_subscriptions.*
-)
+-- Devices that were just claimed, under their locks, each with what waits for it of the room that waits longest: one push. What the person
+-- reads, deletes or wants meanwhile shows in the facts, which are those of now.
+-- $1 devices, $2 notifications of one push at most
 SELECT
     claimed.device_id AS to_device, claimed.driver, claimed.address, claimed.p256dh, claimed.auth, claimed.failures,
     claimed.test_at IS NOT NULL AS is_test,
-    delivery.attempts, delivery.reason AS why,
+    delivery.reason AS why,
     facts.*,
     wanted.preferences::text AS preferences,
     clock_timestamp() AS now,
     unread.unread
-FROM claimed
+FROM push_subscriptions AS claimed
 LEFT JOIN LATERAL (
     SELECT waiting.*
     FROM push_deliveries AS waiting
@@ -36,7 +21,7 @@ LEFT JOIN LATERAL (
         LIMIT 1
     )
     ORDER BY waiting.notification_id
-    LIMIT $4
+    LIMIT $2
 ) AS delivery ON true
 LEFT JOIN notification_facts AS facts ON facts.id = delivery.notification_id
 LEFT JOIN notification_preferences AS wanted ON wanted.user_id = claimed.user_id
@@ -45,4 +30,5 @@ CROSS JOIN LATERAL (
     FROM notifications
     WHERE notifications.user_id = claimed.user_id AND read_at IS NULL AND withdrawn_at IS NULL
 ) AS unread
+WHERE claimed.device_id = ANY ($1::uuid[])
 ORDER BY claimed.device_id, facts.id
