@@ -1,11 +1,12 @@
 //! The worker role: work that nobody waits for.
 //!
-//! Here are [`scheduler`], which works on tasks, [`retention`], which removes what is spent, and [`rescue`], which moves on what stands still. Every worker does all of it, without a leader: what one does
+//! Here are [`scheduler`], which works on tasks, [`notifications`], which decides on them and pushes, [`retention`], which removes what is spent, and [`rescue`], which moves on what stands still. Every worker does all of it, without a leader: what one does
 //! is claimed in the statement that does it, so any number may run, die and come back.
 //!
 //! What never lives here: a listener for clients, SQL, a decision kept in memory alone, work without a
 //! bound on how much of it is done at once.
 
+pub mod notifications;
 pub mod presence;
 pub mod rescue;
 pub mod retention;

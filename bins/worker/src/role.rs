@@ -8,7 +8,9 @@ use outbound::Outbound;
 use process::supervise::Phase;
 use store::retention::TaskRunLimits;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
+use crate::notifications::{Decisions, Deliveries, NotificationMetrics};
 use crate::presence;
 use crate::rescue;
 use crate::retention::{Retention, RetentionMetrics};
@@ -61,6 +63,7 @@ pub fn install(node: &Node, settings: &Settings) -> Result<(), BuildError> {
         Retention::new(Arc::clone(&node.store) as _, settings.retention.clone(), task_runs, metrics.clone())
     };
     let retention = housekeeping();
+    notify(node, settings)?;
     if settings.scheduler.enabled {
         schedule(node, settings, housekeeping())?;
     }
@@ -69,6 +72,40 @@ pub fn install(node: &Node, settings: &Settings) -> Result<(), BuildError> {
     let drained = drain.token();
     drain.critical("retention", async move {
         retention.run(stopping).await;
+        drained.cancelled().await;
+    });
+    Ok(())
+}
+
+/// Decisions on notifications, and pushes.
+fn notify(node: &Node, settings: &Settings) -> Result<(), BuildError> {
+    let metrics = NotificationMetrics::register(node.metrics.registry())?;
+    let pushes = Arc::<Notify>::default();
+    let decisions = Decisions {
+        node: node.info.id,
+        operations: node.operations.clone(),
+        view: Arc::clone(&node.presence_view),
+        settings: settings.push.clone(),
+        metrics: metrics.clone(),
+        pushes: Arc::clone(&pushes),
+    };
+    let deliveries = Deliveries {
+        node: node.info.id,
+        store: Arc::clone(&node.store),
+        view: Arc::clone(&node.presence_view),
+        settings: settings.push.clone(),
+        metrics,
+        wake: pushes,
+    };
+    let (stopping, drain) = (node.supervisor.token(Phase::Intake), node.supervisor.at(Phase::Drain));
+    let (drained, stopped) = (drain.token(), stopping.clone());
+    drain.critical("decisions on notifications", async move {
+        decisions.run(stopped).await;
+        drained.cancelled().await;
+    });
+    let drained = drain.token();
+    drain.critical("pushes", async move {
+        deliveries.run(stopping).await;
         drained.cancelled().await;
     });
     Ok(())

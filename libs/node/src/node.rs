@@ -12,7 +12,7 @@ use process::metrics::Metrics;
 use process::supervise::{Failure, Phase, Supervisor};
 use prometheus::{IntGaugeVec, Opts};
 use protocol::notify::{Entry, Kind};
-use realtime::{Hub, MemoryView, PresenceView, RealtimeMetrics, Relay, TableView};
+use realtime::{HintTask, Hub, MemoryView, PresenceView, RealtimeMetrics, Relay, TableView};
 use store::nodes::NodeInfo;
 use store::postgres::{Connector, Postgres};
 use store::{Store, StoreError};
@@ -108,6 +108,7 @@ pub struct Node {
     pub supervisor: Supervisor,
     receiver: Arc<NodeReceiver>,
     heartbeat_interval: Duration,
+    sweep_interval: Duration,
 }
 
 impl Node {
@@ -195,6 +196,7 @@ impl Node {
             supervisor,
             receiver,
             heartbeat_interval: settings.cluster.heartbeat_interval,
+            sweep_interval: settings.relay.sweep_interval,
         };
         node.start(combining, settings.presence.max_room_members);
         Ok(node)
@@ -210,6 +212,8 @@ impl Node {
         bus.critical("relay of agents", Arc::clone(&self.relay).run_agents(bus.token()));
         let people = Arc::clone(&self.relay).run_people(max_room_members, bus.token());
         bus.critical("relay of people", people);
+        let hints = HintTask::new(Arc::clone(&self.hub), Arc::clone(&self.store), self.info.id);
+        bus.critical("hints", hints.run(self.sweep_interval, bus.token()));
         bus.critical("questions", self.operations.clone().put_questions(bus.token()));
         // Sends of connections that drain are still committed; then it is the combiner's turn.
         let handover = self.supervisor.at(Phase::Handover);

@@ -25,6 +25,8 @@ named! {
     Read = "read",
     /// Nothing: the message was deleted, or the tool call is over.
     Withdrawn = "withdrawn",
+    /// Nothing: it is older than `push.max_age`.
+    Expired = "expired",
     /// Nothing: they are no longer in the room.
     Left = "left",
     /// Nothing: they want none of this kind.
