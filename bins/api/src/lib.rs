@@ -13,6 +13,7 @@ pub mod layers;
 pub mod metrics;
 pub mod openapi;
 pub mod problem;
+pub mod pushes;
 mod role;
 pub mod router;
 pub mod routes;

@@ -183,6 +183,13 @@ impl From<auth::AuthError> for Problem {
     }
 }
 
+impl From<push::vapid::KeyError> for Problem {
+    fn from(error: push::vapid::KeyError) -> Self {
+        let detail = "this node can't read the key of pushes; its log says why".to_owned();
+        Self::of(ErrorCode::Unavailable, detail, None, &error)
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = self.status();

@@ -12,6 +12,7 @@ use store::rates::Bucket;
 use tokio::net::TcpListener;
 
 use crate::metrics::ApiMetrics;
+use crate::pushes::Pushes;
 use crate::router::{RouterError, router};
 use crate::state::Parts;
 use crate::stream::{StreamLimits, Streams};
@@ -37,7 +38,7 @@ pub async fn build(
         peer_timeout: settings.http.peer_timeout,
         max_connections: settings.http.max_connections,
     };
-    let server = Server::new("http", listener, api(&node, &faces, settings)?, serve);
+    let server = Server::new("http", listener, api(&node, &faces, settings).await?, serve);
     node.serve_http("http listener", server, settings.shutdown.deadline);
     node.serve_admin(admin);
     node.drain_connections(settings.shutdown.spread);
@@ -49,18 +50,21 @@ pub async fn build(
 /// # Errors
 ///
 /// A setting that can't work.
-pub fn api(node: &Node, faces: &Faces, settings: &Settings) -> Result<Router, BuildError> {
+pub async fn api(node: &Node, faces: &Faces, settings: &Settings) -> Result<Router, BuildError> {
     let registry = node.metrics.registry();
     let limiter = Limiter::for_sign_in(node.store.clone(), &settings.auth, registry)?;
     let bucket = Bucket { rate: settings.tasks.hook_rate, burst: settings.tasks.hook_burst };
     let patience = settings.auth.rate_timeout;
     let hook_limiter = Limiter::for_hooks(node.store.clone(), bucket, patience, registry)?;
+    let push_test_limiter = Limiter::for_push_tests(node.store.clone(), patience, registry)?;
     let parts = Parts {
         node: node.info.id,
         identity: Arc::clone(&faces.identity),
         operations: node.operations.clone(),
         limiter: Arc::new(limiter),
         hook_limiter: Arc::new(hook_limiter),
+        push_test_limiter: Arc::new(push_test_limiter),
+        pushes: Arc::new(Pushes::open(&settings.push).await),
         metrics: ApiMetrics::register(registry)?,
         streams: Streams {
             node: node.info.id,

@@ -24,6 +24,7 @@ pub mod jwks;
 pub mod members;
 pub mod messages;
 pub mod notifications;
+pub mod push;
 pub mod reactions;
 pub mod rooms;
 pub mod runs;
@@ -64,6 +65,9 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(users::get))
         .routes(routes!(devices::list, devices::create))
         .routes(routes!(devices::delete))
+        .routes(routes!(push::get, push::put, push::delete))
+        .routes(routes!(push::test))
+        .routes(routes!(push::key))
         .routes(routes!(agents::list, agents::create))
         .routes(routes!(agents::me))
         .routes(routes!(agents::get, agents::settings, agents::revoke))

@@ -1,6 +1,7 @@
 //! The shapes of answers: what `domain` and `store` give, as JSON.
 
 mod notification;
+mod push;
 mod run;
 mod task;
 
@@ -17,6 +18,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 pub use notification::{NotificationShape, PreferencesShape, StepShape, TraceShape, UnreadShape};
+pub use push::{PushKeyShape, SubscriptionShape};
 pub use run::{PrincipalShape, RunShape, ToolCallShape};
 pub use task::{ActionShape, HookShape, ShownSecrets, TaskRunShape, TaskShape};
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use auth::{Identity, Limiter};
-use domain::{NodeId, TaskId};
+use domain::{NodeId, TaskId, UserId};
 use node::HttpSettings;
 use operations::Operations;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::ApiMetrics;
+use crate::pushes::Pushes;
 use crate::stream::Streams;
 
 /// What the HTTP face stands on: parts of the node.
@@ -25,6 +26,10 @@ pub struct Parts {
     pub limiter: Arc<Limiter>,
     /// The limit of hooks.
     pub hook_limiter: Arc<Limiter<TaskId>>,
+    /// The limit of pushes to try a device.
+    pub push_test_limiter: Arc<Limiter<UserId>>,
+    /// What subscriptions are judged by, and the key of pushes.
+    pub pushes: Arc<Pushes>,
     /// Counters.
     pub metrics: ApiMetrics,
     /// Server-Sent Events.
@@ -80,6 +85,18 @@ impl Api {
     #[must_use]
     pub fn hook_limiter(&self) -> &Limiter<TaskId> {
         &self.0.parts.hook_limiter
+    }
+
+    /// The limit of pushes to try a device.
+    #[must_use]
+    pub fn push_test_limiter(&self) -> &Limiter<UserId> {
+        &self.0.parts.push_test_limiter
+    }
+
+    /// What subscriptions are judged by, and the key of pushes.
+    #[must_use]
+    pub fn pushes(&self) -> &Pushes {
+        &self.0.parts.pushes
     }
 
     /// Server-Sent Events.

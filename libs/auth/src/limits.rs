@@ -1,4 +1,5 @@
-//! Rate limits that hold over all nodes: one token bucket for each client of the sign-in routes, and for each hook.
+//! Rate limits that hold over all nodes: one token bucket for each client of the sign-in routes, for each hook, and for
+//! each person who tries pushes.
 //!
 //! The bucket is a row in the store. While the store does not answer in time, a bucket of the same size on this
 //! node decides: open enough to go on, but not wide open, and counted. These local buckets are
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use domain::{ErrorKind, TaskId};
+use domain::{ErrorKind, TaskId, UserId};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use prometheus::{IntCounter, Registry};
@@ -24,6 +25,9 @@ use crate::settings::AuthSettings;
 
 /// Local buckets at most; after that strangers share one.
 const MAX_LOCAL: usize = 50_000;
+/// Pushes that a person may ask for to try their devices: some at once, then one every ten seconds. Each is a request to a server that the
+/// person has named.
+const PUSH_TESTS: Bucket = Bucket { rate: 0.1, burst: 5 };
 /// After so many local decisions, full buckets are forgotten.
 const SWEEP_EVERY: u32 = 1024;
 
@@ -87,6 +91,31 @@ impl Limiter<TaskId> {
             "Rate limits of hooks decided by this node alone because the database did not answer",
         )?;
         Self::new("hook", shared, bucket, patience, limited, failed_open)
+    }
+}
+
+impl Limiter<UserId> {
+    /// The limit of pushes to try a device, for each person over all devices. `patience` is how long the store may take to answer.
+    ///
+    /// # Errors
+    ///
+    /// Metrics that are registered already.
+    pub fn for_push_tests(
+        shared: Arc<dyn Rates + Send + Sync>,
+        patience: Duration,
+        registry: &Registry,
+    ) -> Result<Self, AuthError> {
+        let limited = counter(
+            registry,
+            "switchboard_push_test_rate_limited_total",
+            "Pushes to try a device refused by their rate limit",
+        )?;
+        let failed_open = counter(
+            registry,
+            "switchboard_push_test_rate_limit_fail_open_total",
+            "Rate limits of pushes to try a device decided by this node alone because the database did not answer",
+        )?;
+        Self::new("push_test", shared, PUSH_TESTS, patience, limited, failed_open)
     }
 }
 

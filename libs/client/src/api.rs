@@ -7,6 +7,7 @@ mod devices;
 mod error;
 mod messages;
 mod notifications;
+mod push;
 mod rooms;
 mod runs;
 mod shapes;
@@ -26,6 +27,7 @@ pub use notifications::{
     Notification, NotificationPage, NotificationStep, NotificationTrace, ReadNotifications, Unread,
     UnreadOfRoom,
 };
+pub use push::{LastPush, PushKeys, PushSubscription, PushTarget};
 pub use rooms::NewRoom;
 pub use shapes::{
     Agent, AgentToken, Choice, EventPage, MadeAgent, Member, MemberId, NewDevice, Page, Room, Run, Sent,

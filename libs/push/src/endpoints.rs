@@ -1,7 +1,7 @@
 //! Which subscriptions are taken.
 
 use domain::Invalid;
-use outbound::{Inspector, OutboundError, Refusal};
+use outbound::{Inspector, OutboundError, Refusal, Url};
 
 use crate::settings::PushSettings;
 use crate::target::Subscription;
@@ -37,6 +37,25 @@ impl Endpoints {
     }
 }
 
+/// What of an endpoint may be shown: `https://push.example.com`. None for what is no URL.
+#[must_use]
+pub fn origin(endpoint: &str) -> Option<String> {
+    Url::parse(endpoint).ok().map(|url| url.origin().ascii_serialization())
+}
+
 fn refuse(why: &OutboundError, allowed: &str) -> Invalid {
     Invalid::described("endpoint", format!("this one ({why})"), allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_the_origin_is_shown() {
+        let shown = origin("https://alex:topsecret@push.example.com/topsecret?topsecret#topsecret");
+        assert_eq!(shown.as_deref(), Some("https://push.example.com"));
+        assert_eq!(origin("http://127.0.0.1:8080/x").as_deref(), Some("http://127.0.0.1:8080"));
+        assert_eq!(origin("topsecret"), None);
+    }
 }

@@ -34,7 +34,7 @@ pub struct PageQuery {
 pub struct DevicePath {
     /// Which.
     #[param(value_type = uuid::Uuid)]
-    id: DeviceId,
+    pub(super) id: DeviceId,
 }
 
 /// Adds a device. The same `Idempotency-Key` gives the same device.

@@ -40,6 +40,7 @@ impl Shared {
         settings.database.pool_size = 4;
         settings.cluster.mode = ClusterMode::Single;
         settings.secrets.signing_key_dir = self.keys.path().join("keys");
+        settings.push.vapid_key_dir = self.keys.path().join("push");
         settings.auth.registration = auth::RegistrationMode::Open;
         settings.auth.argon2_memory_kib = 64;
         settings.auth.argon2_iterations = 1;

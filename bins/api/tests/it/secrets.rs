@@ -67,6 +67,18 @@ async fn no_secret_is_logged() {
     let open = open.expect(200).await.text("hook_url");
     let open = open.strip_prefix(&app.url).unwrap();
     app.post(open).header("webhook-id", "m2").text("said-to-the-hook").expect(202).await;
+    let device = json!({ "kind": "mobile", "name": "Phone" });
+    let device = app.post("/v1/devices").by(&sam).json(&device).expect(201).await.text("id");
+    let path = format!("/v1/devices/{device}/push");
+    let subscription = testkit::push::FakePush::start().await.subscribe();
+    for (origin, status) in [("https://8.8.8.8", 200), ("https://127.0.0.1", 400)] {
+        let keys = json!({ "p256dh": subscription.p256dh, "auth": subscription.auth });
+        let body = json!({ "endpoint": format!("{origin}/path-of-an-endpoint"), "keys": keys });
+        app.put(&path).by(&sam).json(&body).expect(status).await;
+        app.post(&format!("{path}/test")).by(&sam).expect(202).await;
+    }
+    let body = json!({ "driver": "webhook", "token": "token-of-a-relay" });
+    app.put(&path).by(&sam).json(&body).expect(409).await;
     app.stop().await;
 
     let log = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
@@ -88,6 +100,9 @@ async fn no_secret_is_logged() {
         &task.text("hook_secret"),
         &task.text("webhook_secret"),
         "said-to-the-hook",
+        "path-of-an-endpoint",
+        &subscription.auth,
+        "token-of-a-relay",
     ];
     for secret in secrets {
         let line = log.lines().find(|line| line.contains(secret));

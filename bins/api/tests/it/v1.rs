@@ -7,6 +7,7 @@ mod devices;
 mod hooks;
 mod notifications;
 mod openapi;
+mod push;
 mod rooms;
 mod runs;
 mod stream;

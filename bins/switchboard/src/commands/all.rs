@@ -43,8 +43,8 @@ async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
     let info = node::describe(settings, RoleName::All, id, &address.to_string());
     let node = Node::build(settings, info).await?;
     let faces = Faces::build(&node, settings).await?;
-    let routes =
-        api::api(&node, &faces, settings)?.merge(gateway::gateway(&node, &faces, settings)?.router());
+    let routes = api::api(&node, &faces, settings).await?;
+    let routes = routes.merge(gateway::gateway(&node, &faces, settings)?.router());
     worker::install(&node, settings)?;
     let serve = ServeSettings {
         header_read_timeout: settings.http.header_read_timeout,

@@ -8,12 +8,14 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
 use client::api::{
-    AgentSettings, MemberId, NewAgent, NewDevice, NewMessage, NewRoom, Range, ReadNotifications, ToolStatus,
+    AgentSettings, MemberId, NewAgent, NewDevice, NewMessage, NewRoom, PushKeys, PushTarget, Range,
+    ReadNotifications, ToolStatus,
 };
 use client::{Api, ApiError};
 use domain::notification::{Preferences, Reason};
 use domain::{
-    AgentId, DeviceKind, ErrorKind, EventId, NotificationId, RoomId, RunId, RunStatus, ToolCallId, UserId,
+    AgentId, DeviceId, DeviceKind, ErrorKind, EventId, NotificationId, RoomId, RunId, RunStatus, ToolCallId,
+    UserId,
 };
 use parking_lot::Mutex;
 use protocol::frame::{RawJson, ToolOutcome};
@@ -332,4 +334,38 @@ async fn notifications_are_listed_read_and_traced() {
     assert!(preferences.mentions && preferences.previews && !preferences.runs);
     assert_eq!(api.set_notification_preferences(&preferences).await.unwrap(), preferences);
     assert_eq!(serde_json::from_str::<Preferences>(&asked.last().1).unwrap(), preferences);
+}
+
+#[tokio::test]
+async fn devices_subscribe_to_pushes() {
+    let subscription = format!(
+        r#"{{"device_id":"{ID}","driver":"web_push","origin":"https://push.example.com","created_at":"2026-11-30T12:00:00Z","failures":1,"last":{{"at":"2026-11-30T12:00:00Z","result":"503"}}}}"#
+    );
+    let (api, asked) = serve(move |target, _, _| match target {
+        "GET /v1/push/key" => (200, r#"{"public_key":"BCVx"}"#.to_owned()),
+        target if target.starts_with("DELETE ") => (204, String::new()),
+        target if target.ends_with("/push/test") => (202, String::new()),
+        target if target.ends_with("/push") => (200, subscription.clone()),
+        _ => (404, r#"{"code":"not_found"}"#.to_owned()),
+    })
+    .await;
+    assert_eq!(api.push_key().await.unwrap(), "BCVx");
+    let device = DeviceId(ID.parse().unwrap());
+    let keys = PushKeys { p256dh: "BCVx".to_owned(), auth: "BTBZ".to_owned() };
+    let browser = PushTarget::WebPush { endpoint: "https://push.example.com/1".to_owned(), keys };
+    let relay = PushTarget::Webhook { token: "token".to_owned() };
+    for (target, body) in [
+        (browser, r#"{"endpoint":"https://push.example.com/1","keys":{"auth":"BTBZ","p256dh":"BCVx"}}"#),
+        (relay, r#"{"driver":"webhook","token":"token"}"#),
+    ] {
+        let subscribed = api.set_push(device, &target).await.unwrap();
+        assert_eq!((subscribed.failures, &*subscribed.last.unwrap().result), (1, "503"));
+        assert_eq!(asked.last(), (format!("PUT /v1/devices/{ID}/push"), body.to_owned()));
+        let shown = format!("{target:?}");
+        assert!(!shown.contains("example.com") && !shown.contains("token"), "{shown}");
+    }
+    assert_eq!(api.push(device).await.unwrap().origin.as_deref(), Some("https://push.example.com"));
+    api.test_push(device).await.unwrap();
+    assert_eq!(asked.last().0, format!("POST /v1/devices/{ID}/push/test"));
+    api.remove_push(device).await.unwrap();
 }
