@@ -18,6 +18,7 @@ mod listener;
 mod livebox;
 mod local;
 mod members;
+mod notifications;
 mod outage;
 mod pooler;
 mod presence;

@@ -27,6 +27,18 @@ async fn start(
     keys: &std::path::Path,
     errors: Stdio,
 ) -> (Child, String) {
+    start_with(database, listen, admin, keys, errors, &[]).await
+}
+
+/// As [`start`], with settings: variables and their values.
+pub(crate) async fn start_with(
+    database: &TestDatabase,
+    listen: &Port,
+    admin: &Port,
+    keys: &std::path::Path,
+    errors: Stdio,
+    settings: &[(&str, &str)],
+) -> (Child, String) {
     let mut command = tether::command(env!("CARGO_BIN_EXE_switchboard"), OnParentDeath::Kill);
     for (name, value) in program("").get_envs() {
         if value.is_none() {
@@ -39,7 +51,9 @@ async fn start(
         .env("SWITCHBOARD__ADMIN__LISTEN", admin.addr().to_string())
         .env("SWITCHBOARD__SECRETS__SIGNING_KEY_DIR", keys)
         .env("SWITCHBOARD__AUTH__REGISTRATION", "open")
+        .env("SWITCHBOARD__PUSH__VAPID_KEY_DIR", keys.with_extension("push"))
         .env("SWITCHBOARD__SHUTDOWN__SPREAD", "0s")
+        .envs(settings.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(errors);

@@ -56,7 +56,6 @@ impl Decisions {
                     rand::random_range(Duration::from_millis(100)..Duration::from_millis(500))
                 }
             };
-            self.pushes.notify_one();
             if swept.elapsed() >= self.settings.interval {
                 swept = Instant::now();
                 if let Err(error) = self.sweep().await {
@@ -87,20 +86,28 @@ impl Decisions {
         *failing = true;
     }
 
-    /// Decides on all that is due; answers how long until the next is.
+    /// Decides on all that is due; answers how long until the next is. Who pushes is told, unless all of it was something else.
     async fn look(&self) -> Result<Option<Duration>, Error> {
         let store = self.operations.store();
+        let (mut decided, mut pushes) = (false, false);
         loop {
             let claim = Uuid::now_v7();
             let due = store.claim_undecided(claim, self.settings.lease, TOGETHER).await?;
             if due.is_empty() {
-                return Ok(store.next_undecided().await?);
+                break;
             }
-            self.decide(claim, &due).await?;
+            pushes |= self.decide(claim, &due).await?;
+            decided = true;
         }
+        // Woken without anything to decide: somebody asked for a push to try a device.
+        if pushes || !decided {
+            self.pushes.notify_one();
+        }
+        Ok(store.next_undecided().await?)
     }
 
-    async fn decide(&self, claim: Uuid, due: &[Undecided]) -> Result<(), Error> {
+    /// Whether something is to be pushed.
+    async fn decide(&self, claim: Uuid, due: &[Undecided]) -> Result<bool, Error> {
         let mut people: Vec<UserId> = due.iter().map(|one| one.notification.user).collect();
         people.sort_unstable();
         people.dedup();
@@ -122,7 +129,7 @@ impl Decisions {
         for one in decided.iter().filter(|one| held.contains(&one.notification)) {
             self.metrics.decided(&one.outcome);
         }
-        Ok(())
+        Ok(decided.iter().any(|one| matches!(one.outcome, Outcome::Push(_))))
     }
 
     /// People are elsewhere than before.

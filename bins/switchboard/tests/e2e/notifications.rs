@@ -1,0 +1,625 @@
+//! Notifications: told once, in the right place, and able to say why.
+
+use std::collections::{BTreeMap, HashMap};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use client::api::{NewDevice, NewRoom};
+use client::{Api, Session, SessionSettings, SignIn};
+use domain::{DeviceId, DeviceKind, RoomId};
+use protocol::frame::{Focus, Hint, Read, Slot};
+use protocol::{ClientFrame, Encoding, ServerFrame};
+use rand::Rng as _;
+use serde_json::{Value, json};
+use store::Push as _;
+use store::push::PushAddress;
+use testkit::cluster::ClusterOptions;
+use testkit::port::Port;
+use testkit::postgres::{OwnServer, TestDatabase};
+use testkit::push::{FakePush, FakeSubscription, Push, Reply};
+use tokio::time::{Instant, timeout};
+
+use crate::single::start_with;
+use crate::tasks::store;
+use crate::wire::Wire;
+use crate::world::{PASSWORD, PATIENCE, Person, World};
+
+/// Nobody looks by itself, and nobody is given up early: what a test sees was said.
+const NEVER: &str = "1h";
+
+pub(crate) fn pushing(options: ClusterOptions) -> ClusterOptions {
+    options
+        .nodes(1, 2, 2)
+        .setting("push.allow_private", "true")
+        .setting("push.interval", NEVER)
+        .setting("push.delay", NEVER)
+        .setting("push.max_age", NEVER)
+        .setting("cluster.presence_flush_interval", "100ms")
+        .setting("cluster.presence_ttl", "2s")
+}
+
+/// Where a scene takes place: several nodes, or one process.
+pub(crate) struct Ground {
+    /// Of the gateway to which people connect.
+    gateway: String,
+    pub(crate) database: String,
+}
+
+impl Ground {
+    fn of(world: &World, gateway: usize) -> Self {
+        Self { gateway: world.cluster.gateway_url(gateway), database: world.database.clone() }
+    }
+
+    async fn connect(&self, person: &Person, device: DeviceId) -> Wire {
+        let ticket = person.ticket().await;
+        let mut wire = Wire::open(&self.gateway, &ticket, Encoding::Json).await.expect("a connection");
+        wire.identify(device).await;
+        wire.until_live().await;
+        wire
+    }
+
+    async fn sql(&self, statement: &str) -> Vec<Vec<Option<String>>> {
+        localpg::query(&self.database, statement).await.expect("an answer of the database")
+    }
+}
+
+/// Alex, whose phone is pushed to, and Sam, who writes to him.
+pub(crate) struct Scene {
+    pub(crate) ground: Ground,
+    pub(crate) alex: Person,
+    pub(crate) sam: Person,
+    pub(crate) dm: RoomId,
+    pub(crate) push: FakePush,
+}
+
+impl Scene {
+    async fn on(ground: Ground, alex: Person, sam: Person) -> Self {
+        let dm = sam.api.create_room(&NewRoom::dm(alex.id), None).await.expect("a dm").id;
+        let push = FakePush::start().await;
+        let phone = push.subscribe();
+        let device = alex.new_device(DeviceKind::Mobile).await;
+        subscribe(&alex, device, &phone).await;
+        Self { ground, alex, sam, dm, push }
+    }
+
+    async fn in_cluster(world: &World) -> Self {
+        let (alex, sam) = (world.person(1, "alex").await, world.person(1, "sam").await);
+        Self::on(Ground::of(world, 2), alex, sam).await
+    }
+
+    /// Sam writes; gives the notification that Alex has of it.
+    async fn write(&self, body: &str) -> Told<'_> {
+        let seq = self.sam.says(self.dm, body).await;
+        let (status, list) = self.alex.rest("GET", "/v1/notifications?limit=1", None).await;
+        assert_eq!(status, 200, "{list}");
+        let newest = &list["items"][0];
+        assert_eq!((&newest["seq"], &newest["body"]), (&json!(seq), &json!(body)), "in the same commit");
+        Told { scene: self, id: newest["id"].as_str().expect("an id").to_owned(), seq }
+    }
+
+    /// The desktop of Alex.
+    async fn desktop(&self) -> Wire {
+        self.ground.connect(&self.alex, self.alex.device).await
+    }
+
+    async fn next_push(&self) -> Value {
+        let push = timeout(PATIENCE, self.push.next()).await.expect("a push");
+        serde_json::from_str(&push.text).expect("JSON")
+    }
+
+    /// Waits until rows say so of Alex (`idle`, `focused`); in one process what was said counts at once.
+    async fn until_seen(&self, desktop: &mut Wire, idle: bool) {
+        // What was said before is taken in.
+        desktop.ping().await;
+        let deadline = Instant::now() + PATIENCE;
+        let status = if idle { "idle" } else { "online" };
+        loop {
+            let rows = self
+                .ground
+                .sql(&format!("SELECT status FROM user_presence WHERE user_id = '{}'", self.alex.id))
+                .await;
+            if rows.first().is_some_and(|row| row[0].as_deref() == Some(status)) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{rows:?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// Has pushes to a device go to the push service.
+pub(crate) async fn subscribe(person: &Person, device: DeviceId, to: &FakeSubscription) {
+    let body = json!({ "endpoint": to.endpoint, "keys": { "p256dh": to.p256dh, "auth": to.auth } });
+    let (status, answer) = person.rest("PUT", &format!("/v1/devices/{device}/push"), Some(&body)).await;
+    assert_eq!(status, 200, "{answer}");
+}
+
+/// A notification that Alex has.
+struct Told<'a> {
+    scene: &'a Scene,
+    id: String,
+    seq: u64,
+}
+
+impl Told<'_> {
+    /// Steps with their reasons.
+    async fn trace(&self) -> Vec<(String, String)> {
+        trace(&self.scene.alex, &self.id).await
+    }
+
+    /// The trace once it is as long.
+    async fn steps(&self, steps: &[(&str, &str)]) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let trace = self.trace().await;
+            if trace.len() >= steps.len() {
+                let trace: Vec<_> = trace.iter().map(|(step, why)| (step.as_str(), why.as_str())).collect();
+                assert_eq!(trace, steps);
+                return;
+            }
+            assert!(Instant::now() < deadline, "{trace:?} is less than {steps:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+pub(crate) async fn trace(person: &Person, notification: &str) -> Vec<(String, String)> {
+    let (status, trace) = person.rest("GET", &format!("/v1/notifications/{notification}/trace"), None).await;
+    assert_eq!(status, 200, "{trace}");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let steps = trace["steps"].as_array().expect("steps");
+    steps.iter().map(|step| (text(&step["step"]), text(&step["reason"]))).collect()
+}
+
+async fn hint(wire: &mut Wire) -> Hint {
+    wire.find(|frame| match frame {
+        ServerFrame::Hint(hint) => Some(hint.clone()),
+        _ => None,
+    })
+    .await
+}
+
+fn focus(room: Option<RoomId>, idle: bool) -> ClientFrame {
+    ClientFrame::Focus(Focus { room_id: room.map(|room| room.0), idle })
+}
+
+/// The decision table, row by row; waits that end by themselves are not part of it.
+async fn the_table(scene: &Scene) {
+    // Nowhere: at once.
+    let told = scene.write("nowhere").await;
+    let pushed = scene.next_push().await;
+    assert_eq!((&pushed["notification_id"], &pushed["body"]), (&json!(told.id), &json!("nowhere")));
+    assert_eq!((&pushed["title"], &pushed["unread"]), (&json!("sam"), &json!(1)));
+    told.steps(&[("decided", "push_offline"), ("sent", "")]).await;
+
+    // At the desktop: a hint there, and the push waits.
+    let mut desktop = scene.desktop().await;
+    scene.until_seen(&mut desktop, false).await;
+    let told = scene.write("at the desk").await;
+    let shown = hint(&mut desktop).await;
+    assert_eq!((shown.notification_id.to_string(), shown.seq), (told.id.clone(), told.seq));
+    assert_eq!((shown.room_id, &*shown.title, &*shown.body), (scene.dm.0, "sam", "at the desk"));
+    told.steps(&[("decided", "gateway"), ("hinted", "")]).await;
+
+    // Idle: what waited goes at once, and what comes does, too.
+    desktop.say(&focus(None, true)).await;
+    let pushed = scene.next_push().await;
+    assert_eq!(pushed["notification_id"], json!(told.id));
+    told.steps(&[("decided", "gateway"), ("hinted", ""), ("released", "push_idle"), ("sent", "")]).await;
+    scene.until_seen(&mut desktop, true).await;
+    let told = scene.write("idle").await;
+    assert_eq!(scene.next_push().await["notification_id"], json!(told.id));
+    told.steps(&[("decided", "push_idle"), ("sent", "")]).await;
+
+    // Looking at the room: nothing.
+    desktop.say(&focus(Some(scene.dm), false)).await;
+    scene.until_seen(&mut desktop, false).await;
+    let told = scene.write("in the room").await;
+    told.steps(&[("decided", "focused")]).await;
+
+    // Looking at something else: a hint. Whoever closes it meanwhile is pushed to.
+    desktop.say(&focus(None, false)).await;
+    desktop.ping().await;
+    until_focus(scene, None).await;
+    let told = scene.write("elsewhere").await;
+    assert_eq!(hint(&mut desktop).await.notification_id.to_string(), told.id, "and none of the room");
+    drop(desktop);
+    assert_eq!(scene.next_push().await["notification_id"], json!(told.id));
+    told.steps(&[("decided", "gateway"), ("hinted", ""), ("released", "push_offline"), ("sent", "")]).await;
+
+    // Muted; do not disturb; of no interest: it stays in the list.
+    scene.alex.api.mute(scene.dm, true).await.expect("muted");
+    scene.write("muted").await.steps(&[("decided", "muted")]).await;
+    scene.alex.api.mute(scene.dm, false).await.expect("heard again");
+    prefer(&scene.alex, &json!({ "dnd": { "until": "2999-01-01T00:00:00Z" } })).await;
+    scene.write("do not disturb").await.steps(&[("decided", "dnd")]).await;
+    prefer(&scene.alex, &json!({ "direct_messages": false })).await;
+    scene.write("of no interest").await.steps(&[("decided", "unwanted")]).await;
+    prefer(&scene.alex, &json!({})).await;
+    let (_, list) = scene.alex.rest("GET", "/v1/notifications?unread=true", None).await;
+    assert_eq!(list["unread"]["total"], 8, "{list}");
+    assert!(scene.push.is_idle().await, "and nothing else was pushed");
+    assert_eq!(scene.push.received().len(), 4);
+}
+
+async fn prefer(person: &Person, preferences: &Value) {
+    let (status, answer) = person.rest("PUT", "/v1/notifications/preferences", Some(preferences)).await;
+    assert_eq!(status, 200, "{answer}");
+}
+
+/// Waits until the rows show what Alex looks at; in one process that is at once.
+async fn until_focus(scene: &Scene, room: Option<RoomId>) {
+    let deadline = Instant::now() + PATIENCE;
+    let statement =
+        format!("SELECT focused_room_id FROM gateway_presence WHERE user_id = '{}'", scene.alex.id);
+    loop {
+        let rows = scene.ground.sql(&statement).await;
+        let expected = room.map(|room| room.to_string());
+        if rows.iter().all(|row| row[0] == expected) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{rows:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_each_row_of_the_table_over_nodes() {
+    let world = World::with(pushing).await;
+    the_table(&Scene::in_cluster(&world).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_of_one_process_decides_by_the_same_table() {
+    let (database, keys) = (TestDatabase::empty().await, tempfile::tempdir().expect("a directory"));
+    let (listen, admin) = (Port::reserve(), Port::reserve());
+    let settings = [
+        ("SWITCHBOARD__CLUSTER__MODE", "single"),
+        ("SWITCHBOARD__CLUSTER__PRESENCE_FLUSH_INTERVAL", "100ms"),
+        ("SWITCHBOARD__CLUSTER__PRESENCE_TTL", "2s"),
+        ("SWITCHBOARD__SYNC__RESUME_WINDOW", "1s"),
+        ("SWITCHBOARD__PUSH__ALLOW_PRIVATE", "true"),
+        ("SWITCHBOARD__PUSH__INTERVAL", NEVER),
+        ("SWITCHBOARD__PUSH__DELAY", NEVER),
+    ];
+    let keys = keys.path().join("keys");
+    let (child, _) = start_with(&database, &listen, &admin, &keys, Stdio::inherit(), &settings).await;
+    let api = Api::new(&format!("http://{}", listen.addr())).expect("a URL");
+    let (alex, sam) = (register(&api, "alex").await, register(&api, "sam").await);
+    let gateway = format!("ws://{}/v1/gateway", listen.addr());
+    let scene = Scene::on(Ground { gateway, database: database.url() }, alex, sam).await;
+    the_table(&scene).await;
+    drop(child);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_push_waits_for_its_time_and_is_dropped_when_it_is_read_or_deleted_meanwhile() {
+    let world = World::with(|options| pushing(options).setting("push.delay", "2s")).await;
+    let scene = Scene::in_cluster(&world).await;
+    let mut desktop = scene.desktop().await;
+    scene.until_seen(&mut desktop, false).await;
+    let read = scene.write("read").await;
+    let by_list = scene.write("read in the list").await;
+    let deleted = scene.write("deleted").await;
+    let left = scene.write("left alone").await;
+    hint(&mut desktop).await;
+    desktop.say(&ClientFrame::Read(Read { room_id: scene.dm.0, seq: read.seq })).await;
+    let ids = json!({ "ids": [by_list.id] });
+    let (status, answer) = scene.alex.rest("POST", "/v1/notifications/read", Some(&ids)).await;
+    assert_eq!((status, &answer["unread"]["total"]), (200, &json!(2)), "{answer}");
+    let (_, list) = scene.alex.rest("GET", "/v1/notifications", None).await;
+    let source = list["items"][1]["source_id"].as_str().expect("an id").parse().expect("an id");
+    scene.sam.api.delete_message(scene.dm, source).await.expect("deleted");
+
+    // Each of its devices is told what was read on one.
+    let mut cleared = Vec::new();
+    while cleared.len() < 2 {
+        let event = desktop.event_of("notification.read").await;
+        cleared.push(crate::wire::data(&event));
+    }
+    assert_eq!((&cleared[0]["room_id"], &cleared[0]["seq"]), (&json!(scene.dm), &json!(read.seq)));
+    assert_eq!(cleared[1]["notification_ids"], json!([by_list.id]));
+
+    assert_eq!(scene.next_push().await["notification_id"], json!(left.id));
+    left.steps(&[("decided", "gateway"), ("hinted", ""), ("released", "push_delayed"), ("sent", "")]).await;
+    for (told, why) in [(read, "read"), (by_list, "read"), (deleted, "withdrawn")] {
+        let steps = told.trace().await;
+        let last = steps.last().expect("steps");
+        assert_eq!((&*last.0, &*last.1), ("dropped", why), "{steps:?}");
+    }
+    assert_eq!(scene.push.received().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_gateway_that_is_killed_releases_what_waits_once_its_rows_are_old() {
+    let mut world = World::with(pushing).await;
+    let scene = Scene::in_cluster(&world).await;
+    let mut desktop = scene.desktop().await;
+    scene.until_seen(&mut desktop, false).await;
+    let told = scene.write("are you there?").await;
+    hint(&mut desktop).await;
+    world.cluster.kill("gateway-2").await;
+    let killed = Instant::now();
+    assert_eq!(scene.next_push().await["notification_id"], json!(told.id));
+    // The row was at most one flush old.
+    let waited = killed.elapsed();
+    assert!(waited >= Duration::from_millis(1700), "pushed after {waited:?}, the rows count for 2 s");
+    told.steps(&[("decided", "gateway"), ("hinted", ""), ("released", "push_offline"), ("sent", "")]).await;
+    assert_eq!(scene.push.received().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_database_that_forgets_who_is_there_pushes_to_nobody_who_is() {
+    let mut server = OwnServer::durable().await;
+    let database = server.database("presence").await.expect("a database");
+    let mut world = World::at(database, |options| {
+        pushing(options).setting("gateway.heartbeat_interval", "10m").setting("push.interval", "200ms")
+    })
+    .await;
+    let scene = Scene::in_cluster(&world).await;
+    let mut desktop = scene.desktop().await;
+    scene.until_seen(&mut desktop, false).await;
+    let before = scene.write("before").await;
+    hint(&mut desktop).await;
+    for round in 0..3 {
+        server.crash().await.expect("crashed");
+        server.start_again().await.expect("back");
+        for node in ["api-1", "gateway-1", "gateway-2", "worker-1", "worker-2"] {
+            world.cluster.until_ready(node).await;
+        }
+        // Some are decided while the table is empty still.
+        let told = scene.write(&format!("after {round}")).await;
+        assert_eq!(hint(&mut desktop).await.notification_id.to_string(), told.id);
+        told.steps(&[("decided", "gateway"), ("hinted", "")]).await;
+    }
+    before.steps(&[("decided", "gateway"), ("hinted", "")]).await;
+    // Who is not there is pushed to once that can be believed.
+    drop(desktop);
+    let mut pushed = Vec::new();
+    while pushed.len() < 4 {
+        let push = scene.next_push().await;
+        pushed.extend(push["notification_ids"].as_array().expect("ids").clone());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_rolling_restart_of_gateways_pushes_to_none_of_two_hundred_who_resume() {
+    const PEOPLE: usize = 200;
+    let mut world = World::with(|options| {
+        pushing(options).setting("sync.resume_window", "30s").setting("shutdown.spread", "1s")
+    })
+    .await;
+    let (push, sam) = (FakePush::start().await, world.person(1, "sam").await);
+    let mut people = Vec::new();
+    for n in 0..PEOPLE {
+        let person = world.person(1, &format!("p{n}")).await;
+        let phone = person.new_device(DeviceKind::Mobile).await;
+        subscribe(&person, phone, &push.subscribe()).await;
+        let dm = sam.api.create_room(&NewRoom::dm(person.id), None).await.expect("a dm").id;
+        people.push((person, dm));
+    }
+    let gateways = vec![world.cluster.gateway_url(1), world.cluster.gateway_url(2)];
+    let mut sessions = Vec::new();
+    for (person, _) in &people {
+        let tickets = SignIn::Tickets(vec![person.api.clone()]);
+        let mut settings = SessionSettings::new(gateways.clone(), tickets, Slot::Device(person.device.0));
+        settings.backoff.first = Duration::from_millis(50);
+        settings.backoff.most = Duration::from_secs(1);
+        let (session, mut updates) = Session::open(settings);
+        tokio::spawn(async move { while updates.next().await.is_some() {} });
+        sessions.push(session);
+    }
+    for session in &sessions {
+        timeout(PATIENCE, session.live()).await.expect("in time").expect("live");
+    }
+    let online = "SELECT count(*) FROM user_presence WHERE status = 'online'";
+    until_count(&world, online, PEOPLE).await;
+
+    let over = AtomicBool::new(false);
+    let talk = async {
+        let mut said = 0;
+        while !over.load(Ordering::Relaxed) {
+            let (_, dm) = &people[rand::rng().random_range(0..PEOPLE)];
+            sam.says(*dm, "still there?").await;
+            said += 1;
+        }
+        said
+    };
+    let restart = async {
+        for gateway in ["gateway-1", "gateway-2"] {
+            let ended = world.cluster.stop(gateway).await;
+            assert!(ended.success(), "{ended}");
+            world.cluster.start_again(gateway).await;
+            world.cluster.until_ready(gateway).await;
+            for session in &sessions {
+                timeout(PATIENCE, session.live()).await.expect("back in time").expect("live");
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+    };
+    let (said, ()) = tokio::join!(talk, restart);
+    // All of it is decided, also what came last.
+    let undecided = "SELECT count(*) FROM notifications WHERE decision IS NULL";
+    until_count(&world, undecided, 0).await;
+    let decided = world.sql("SELECT decision, count(*) FROM notifications GROUP BY 1 ORDER BY 1").await;
+    println!("{said} messages while both gateways were restarted: {decided:?}");
+    assert!(said > 50, "{said}");
+    assert_eq!(push.received().len(), 0, "{decided:?}");
+    until_count(&world, online, PEOPLE).await;
+    for session in &sessions {
+        session.stop().await;
+    }
+}
+
+async fn until_count(world: &World, statement: &str, count: usize) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let rows = world.sql(statement).await;
+        if rows[0][0].as_deref() == Some(&*count.to_string()) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{statement}: {rows:?} instead of {count}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_five_thousand_notifications_are_pushed_though_workers_are_killed() {
+    const PEOPLE: usize = 50;
+    const MESSAGES: usize = 100;
+    let mut world = World::with(|options| {
+        pushing(options)
+            .setting("push.lease", "2s")
+            .setting("push.timeout", "1s")
+            .setting("push.interval", "500ms")
+    })
+    .await;
+    let (push, sam) = (FakePush::start().await, world.person(1, "sam").await);
+    push.answer(Reply::status(201).after(Duration::from_millis(5)));
+    let mut rooms = Vec::new();
+    for n in 0..PEOPLE {
+        let person = world.person(1, &format!("p{n}")).await;
+        let phone = person.new_device(DeviceKind::Mobile).await;
+        subscribe(&person, phone, &push.subscribe()).await;
+        rooms.push(sam.api.create_room(&NewRoom::dm(person.id), None).await.expect("a dm").id);
+    }
+    let over = AtomicBool::new(false);
+    let talk = async {
+        let talkers = (0..4).map(|part| {
+            let (sam, rooms) = (&sam, &rooms);
+            async move {
+                for n in 0..MESSAGES {
+                    for room in rooms.iter().skip(part).step_by(4) {
+                        sam.says(*room, &format!("{n}")).await;
+                    }
+                }
+            }
+        });
+        futures_util::future::join_all(talkers).await;
+        until_waiting(&world.database).await;
+        over.store(true, Ordering::Relaxed);
+    };
+    let kill = async {
+        let mut kills = Vec::new();
+        while !over.load(Ordering::Relaxed) {
+            let name = format!("worker-{}", rand::rng().random_range(1..=2));
+            tokio::time::sleep(Duration::from_millis(rand::rng().random_range(100..900))).await;
+            let began = Instant::now();
+            world.cluster.kill(&name).await;
+            kills.push((began, Instant::now()));
+            world.cluster.start_again(&name).await;
+        }
+        kills
+    };
+    let ((), kills) = tokio::join!(talk, kill);
+
+    let mut pushes: HashMap<(String, String), Vec<Push>> = HashMap::new();
+    for push in push.received() {
+        let payload: Value = serde_json::from_str(&push.text).expect("JSON");
+        for id in payload["notification_ids"].as_array().expect("ids") {
+            let id = id.as_str().expect("an id").to_owned();
+            pushes.entry((push.endpoint.clone(), id)).or_default().push(push.clone());
+        }
+    }
+    let mut times: BTreeMap<usize, usize> = BTreeMap::new();
+    for again in pushes.values() {
+        *times.entry(again.len()).or_default() += 1;
+        for two in again.windows(2) {
+            assert_eq!(two[0].topic, two[1].topic, "the newer one replaces the older");
+            // Sent, and a worker died before it was written down.
+            let died = kills.iter().any(|(began, ended)| {
+                *began < two[0].at + Duration::from_secs(1) && *ended > two[0].at && *began < two[1].at
+            });
+            assert!(died, "pushed twice although nobody died: {two:?}");
+        }
+    }
+    let sent = push.received().len();
+    println!("{} kills, {sent} pushes; notifications by times pushed: {times:?}", kills.len());
+    assert_eq!(pushes.len(), PEOPLE * MESSAGES, "each was pushed: {times:?}");
+    assert!(kills.len() > 3, "{kills:?}");
+}
+
+/// Waits until nothing is to be decided or pushed.
+async fn until_waiting(database: &str) {
+    let statement =
+        "SELECT (SELECT count(*) FROM notification_queue) + (SELECT count(*) FROM push_deliveries)";
+    let deadline = Instant::now() + PATIENCE * 4;
+    loop {
+        let rows = localpg::query(database, statement).await.expect("an answer");
+        if rows[0][0].as_deref() == Some("0") {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{rows:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_what_leads_inside_is_refused_at_sending_too() {
+    let world = World::with(|options| pushing(options).setting("push.allow_private", "false")).await;
+    let (alex, sam) = (world.person(1, "alex").await, world.person(1, "sam").await);
+    let dm = sam.api.create_room(&NewRoom::dm(alex.id), None).await.expect("a dm").id;
+    let (push, store) = (FakePush::start().await, store(&world.database).await);
+    let phone = push.subscribe();
+    // As one that was good when it was saved: the name leads elsewhere now.
+    for endpoint in [phone.endpoint.clone(), phone.endpoint.replace("127.0.0.1", "localhost")] {
+        let address = PushAddress::WebPush {
+            endpoint: endpoint.replace("http:", "https:"),
+            p256dh: phone.p256dh.clone(),
+            auth: phone.auth.clone(),
+        };
+        let device = alex.new_device(DeviceKind::Mobile).await;
+        store.subscribe(alex.id, device, &address).await.expect("noted");
+    }
+    sam.says(dm, "psst").await;
+    let (_, list) = alex.rest("GET", "/v1/notifications", None).await;
+    let id = list["items"][0]["id"].as_str().expect("an id");
+    let deadline = Instant::now() + PATIENCE;
+    let steps = loop {
+        let steps = trace(&alex, id).await;
+        if steps.len() == 3 {
+            break steps;
+        }
+        assert!(Instant::now() < deadline, "{steps:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let refused = ("dropped".to_owned(), "refused".to_owned());
+    assert_eq!(steps[1..], [refused.clone(), refused]);
+    assert_eq!(push.received().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_hint_whose_word_was_lost_is_shown_by_the_sweep() {
+    let world = World::with(|options| {
+        pushing(options).database_through_proxies().setting("relay.sweep_interval", "500ms")
+    })
+    .await;
+    let scene = Scene::in_cluster(&world).await;
+    let mut desktop = scene.desktop().await;
+    scene.until_seen(&mut desktop, false).await;
+    // Decided, and nobody was told: as by a worker that died in between.
+    world.cluster.pause("worker-1");
+    world.cluster.pause("worker-2");
+    let told = scene.write("psst").await;
+    let noted = format!(
+        "UPDATE notifications SET decision = 'gateway', decided_at = clock_timestamp() WHERE id = '{}'",
+        told.id
+    );
+    world.sql(&noted).await;
+    assert_eq!(hint(&mut desktop).await.notification_id.to_string(), told.id);
+    world.cluster.resume("worker-1");
+    world.cluster.resume("worker-2");
+}
+
+async fn register(api: &Api, handle: &str) -> Person {
+    let api = api.signed_out();
+    let device = NewDevice { kind: DeviceKind::Desktop, name: "a desk".to_owned() };
+    let signed_in = api.register(handle, PASSWORD, None, Some(&device)).await.expect("registered");
+    Person {
+        api,
+        id: signed_in.user.expect("the person").id,
+        device: signed_in.device_id.expect("the device"),
+        handle: handle.to_owned(),
+    }
+}
