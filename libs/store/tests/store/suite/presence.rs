@@ -210,19 +210,20 @@ pub(crate) async fn who_can_be_resumed_counts_until_then(world: World) {
 pub(crate) async fn of_many_nodes_each_sees_what_was_written(world: World) {
     world.settle(TTL).await;
     let alex = world.person().await;
-    let rows: Vec<PresenceRow> = (0..8).map(|_| row(alex)).collect();
-    let come = join_all(rows.iter().map(|row| {
-        let (world, row) = (world.clone(), *row);
-        tokio::spawn(async move { world.put(&[row], &[]).await })
-    }));
-    let told: Vec<_> = come.await.into_iter().flat_map(|told| told.expect("no panic")).collect();
-    assert_eq!(told, [(alex, PersonStatus::Online, 1)]);
-    let go = join_all(rows.iter().map(|row| {
-        let (world, row) = (world.clone(), *row);
-        tokio::spawn(async move { world.put(&[], &[&row]).await })
-    }));
-    let told: Vec<_> = go.await.into_iter().flat_map(|told| told.expect("no panic")).collect();
-    assert_eq!(told, [(alex, PersonStatus::Offline, 2)]);
+    for round in 0..40 {
+        let rows: Vec<PresenceRow> = (0..4).map(|_| row(alex)).collect();
+        let each = async |go: bool| {
+            let nodes = rows.iter().map(|row| {
+                let (world, row) = (world.clone(), *row);
+                tokio::spawn(async move {
+                    if go { world.put(&[], &[&row]).await } else { world.put(&[row], &[]).await }
+                })
+            });
+            join_all(nodes).await.into_iter().flat_map(|told| told.expect("no panic")).collect::<Vec<_>>()
+        };
+        assert_eq!(each(false).await, [(alex, PersonStatus::Online, 2 * round + 1)], "round {round}");
+        assert_eq!(each(true).await, [(alex, PersonStatus::Offline, 2 * round + 2)], "round {round}");
+    }
 }
 
 pub(crate) async fn nodes_that_write_for_the_same_people_do_not_hinder_each_other(world: World) {
