@@ -192,7 +192,7 @@ async fn cluster_a_database_that_crashes_takes_nobody_away() {
     let back = Instant::now();
     world.until_row("SELECT 1 FROM gateway_presence HAVING count(*) = 4").await;
     let took = back.elapsed();
-    assert!(took <= FLUSH * 10, "{took:?}: an interval, and the time to connect again");
+    assert!(took <= FLUSH * 25, "{took:?}: an interval, and the time to connect again on a busy machine");
     // Until everything was compared with everything, twice.
     world.until_settled().await;
     tokio::time::sleep(TTL * 3).await;
