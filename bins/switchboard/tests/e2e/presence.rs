@@ -207,7 +207,7 @@ async fn cluster_a_database_that_crashes_takes_nobody_away() {
 /// Rows look too old when it goes on, all at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_database_that_stands_still_takes_nobody_away() {
-    let mut server = OwnServer::fast().await;
+    let server = OwnServer::fast().await;
     let database = server.database("presence").await.expect("a database");
     let world = World::at(database, options).await;
     let (mut watcher, [_, sam, robin], _) = world.three().await;
