@@ -104,7 +104,7 @@ pub enum ReadWhat {
 pub struct Step {
     /// When, by the database's clock.
     pub at: Timestamp,
-    /// `decided`, `released`, `dropped`, `hinted`, `not_hinted`, `sent`, `retried`.
+    /// `decided`, `released`, `dropped`, `hinted`, `sent`, `retried`.
     pub step: String,
     /// Why.
     pub reason: Option<String>,

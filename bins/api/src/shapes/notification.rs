@@ -36,7 +36,7 @@ pub struct NotificationShape {
     pub created_at: String,
     /// Whether it was read, on whatever device.
     pub read: bool,
-    /// By what it was decided last, once it was: the reasons are in the guide to notifications.
+    /// By what it was first decided, once it was: the reasons are in the guide to notifications. What came later is in its trace.
     pub decision: Option<&'static str>,
 }
 

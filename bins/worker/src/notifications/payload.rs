@@ -1,6 +1,6 @@
 //! What a device is told: JSON, small enough to be encrypted into one record.
 
-use domain::notification::{Headline, Subject};
+use domain::notification::Headline;
 use domain::{NotificationId, NotificationKind, RoomId};
 use serde::Serialize;
 use store::notifications::Notification;
@@ -84,14 +84,7 @@ fn headline(newest: &Notification, count: usize, previews: bool, detail: Detail)
     if detail == Detail::Bare {
         return Headline { title: "Something new".to_owned(), body: String::new() };
     }
-    let subject = Subject {
-        sender: newest.sender_name.as_deref(),
-        room: newest.room_name.as_deref(),
-        body: newest.body.as_deref(),
-        run_status: newest.run_status,
-        tool: newest.tool.as_deref(),
-    };
-    let mut headline = Headline::of(newest.facts.kind, &subject, previews && detail == Detail::Full);
+    let mut headline = newest.headline(previews && detail == Detail::Full);
     if count > 1 {
         headline.title = format!("{} ({count})", headline.title);
     }

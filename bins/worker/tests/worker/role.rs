@@ -18,18 +18,22 @@ struct Worker {
     admin: SocketAddr,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Result<(), Failure>>,
+    /// Where its key of pushes is.
+    _keys: tempfile::TempDir,
 }
 
 impl Worker {
     async fn start(url: &str) -> Self {
         let mut settings = Settings { database: DatabaseSettings::with_url(url), ..Settings::default() };
         settings.retention.interval = std::time::Duration::from_secs(1);
+        let keys = tempfile::tempdir().expect("a directory");
+        settings.push.vapid_key_dir = keys.path().join("push");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let admin = listener.local_addr().expect("an address");
         let app = worker::build(&settings, NodeId::new(), listener).await.expect("a node");
         assert!(app.addresses.is_empty());
         let (stop, stopped) = oneshot::channel();
-        Self { admin, stop, running: tokio::spawn(app.run(stopped)) }
+        Self { admin, stop, running: tokio::spawn(app.run(stopped)), _keys: keys }
     }
 
     async fn until_ready_is(&self, wanted: u16) -> String {
