@@ -468,10 +468,11 @@ async fn until_count(world: &World, statement: &str, count: usize) {
 async fn cluster_five_thousand_notifications_are_pushed_though_workers_are_killed() {
     const PEOPLE: usize = 50;
     const MESSAGES: usize = 100;
+    const LEASE: Duration = Duration::from_secs(4);
     let mut world = World::with(|options| {
         pushing(options)
-            .setting("push.lease", "2s")
-            .setting("push.timeout", "1s")
+            .setting("push.lease", "4s")
+            .setting("push.timeout", "2s")
             .setting("push.interval", "500ms")
     })
     .await;
@@ -528,9 +529,9 @@ async fn cluster_five_thousand_notifications_are_pushed_though_workers_are_kille
         for two in again.windows(2) {
             assert_eq!(two[0].topic, two[1].topic, "the newer one replaces the older");
             // Sent, and a worker died before it was written down.
-            let died = kills.iter().any(|(began, ended)| {
-                *began < two[0].at + Duration::from_secs(1) && *ended > two[0].at && *began < two[1].at
-            });
+            let died = kills
+                .iter()
+                .any(|(began, ended)| *began < two[0].at + LEASE && *ended > two[0].at && *began < two[1].at);
             assert!(died, "pushed twice although nobody died: {two:?}");
         }
     }

@@ -8,9 +8,9 @@ use push::{Driver, Drivers, PushSettings, VapidKey};
 use realtime::PresenceView;
 use store::push::{ClaimedDevice, DeviceAfter, FinishedDevice};
 use store::{Store, StoreError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -40,11 +40,15 @@ impl Deliveries {
     /// Sends until told to stop; what is under way then is ended and written down.
     pub async fn run(self, stop: CancellationToken) {
         let Some(driver) = self.driver(&stop).await else { return };
-        let sender = Sender::new(driver, self.settings.clone(), self.metrics.clone());
-        let mut work =
-            Work { deliveries: &self, sender: Arc::new(sender), sending: JoinSet::new(), done: Vec::new() };
-        work.run(&stop).await;
-        work.drain().await;
+        let (done, finished) = mpsc::unbounded_channel();
+        let work = Work {
+            deliveries: &self,
+            sender: Arc::new(Sender::new(driver, self.settings.clone(), self.metrics.clone())),
+            room: Arc::new(Semaphore::new(self.settings.concurrency)),
+            done,
+        };
+        // Beside each other: what was sent is written down at once, whatever else is looked for.
+        tokio::join!(work.run(&stop), self.write_down(finished, &stop));
     }
 
     /// The drivers, with the key; `None` when told to stop before it could be read. What is to be pushed waits meanwhile.
@@ -64,7 +68,33 @@ impl Deliveries {
             stop.run_until_cancelled(sleep(self.settings.interval)).await?;
         }
     }
+
+    /// Writes down what becomes of pushes, until nothing more is sent.
+    async fn write_down(&self, mut finished: mpsc::UnboundedReceiver<Done>, stop: &CancellationToken) {
+        let mut batch = Vec::new();
+        while finished.recv_many(&mut batch, self.settings.concurrency).await > 0 {
+            let (devices, places): (Vec<FinishedDevice>, Vec<_>) = batch.drain(..).unzip();
+            let mut failing = false;
+            // Repeating changes nothing that was written: the claims are over with it.
+            while let Err(error) = self.store.finish_pushes(self.node, &devices).await {
+                if !failing {
+                    tracing::warn!(%error, pushes = devices.len(), "can't write down what was pushed; trying again");
+                }
+                failing = true;
+                if stop.is_cancelled() {
+                    tracing::warn!("pushes that were sent are not written down; they may be sent again");
+                    break;
+                }
+                sleep(rand::random_range(Duration::from_millis(100)..Duration::from_millis(500))).await;
+            }
+            drop(places);
+            self.wake.notify_one();
+        }
+    }
 }
+
+/// A device that is done with, and its place among those that are sent to at one time.
+type Done = (FinishedDevice, Option<OwnedSemaphorePermit>);
 
 /// A device that nothing was sent to.
 const fn unsent(claim: Uuid, device: DeviceId) -> FinishedDevice {
@@ -77,21 +107,23 @@ const fn unsent(claim: Uuid, device: DeviceId) -> FinishedDevice {
     }
 }
 
-/// What is under way.
+/// Claims and sends.
 struct Work<'a> {
     deliveries: &'a Deliveries,
     sender: Arc<Sender>,
-    sending: JoinSet<FinishedDevice>,
-    /// Sent, and not yet written down.
-    done: Vec<FinishedDevice>,
+    /// Bounds what is sent and not written down yet, and so the channel.
+    room: Arc<Semaphore>,
+    done: mpsc::UnboundedSender<Done>,
 }
 
 impl Work<'_> {
-    async fn run(&mut self, stop: &CancellationToken) {
+    /// Works until told to stop, then waits for what is under way as long as one push may take.
+    async fn run(self, stop: &CancellationToken) {
         let interval = self.deliveries.settings.interval;
+        let mut sending = JoinSet::new();
         let mut failing = false;
         while !stop.is_cancelled() {
-            let next = match self.round().await {
+            let pause = match self.claim(&mut sending).await {
                 Ok(next) => {
                     failing = false;
                     next.map_or(interval, |next| next.min(interval))
@@ -103,44 +135,44 @@ impl Work<'_> {
                         tracing::warn!(%error, "can't work on pushes; trying again");
                     }
                     failing = true;
-                    let pause = rand::random_range(Duration::from_millis(100)..Duration::from_millis(500));
-                    stop.run_until_cancelled(sleep(pause)).await;
-                    continue;
+                    rand::random_range(Duration::from_millis(100)..Duration::from_millis(500))
                 }
             };
-            let next = Instant::now() + next;
+            while sending.try_join_next().is_some() {}
             tokio::select! {
                 () = stop.cancelled() => {}
-                Some(sent) = self.sending.join_next(), if !self.sending.is_empty() => self.done.extend(sent),
                 () = self.deliveries.wake.notified() => {}
-                () = sleep_until(next) => {}
+                () = sleep(pause) => {}
             }
         }
+        let ended = async { while sending.join_next().await.is_some() {} };
+        // What takes longer is aborted: its lease ends, and another sends it.
+        drop(timeout(self.deliveries.settings.timeout, ended).await);
     }
 
-    /// Writes down what is done and claims what there is room for; how long until more is due, none when that is when a send ends.
-    async fn round(&mut self) -> Result<Option<Duration>, StoreError> {
-        while let Some(sent) = self.sending.try_join_next() {
-            self.done.extend(sent);
-        }
-        self.write_down().await?;
+    /// Claims what there is room for and begins to send; how long until more is due, none when that is when something is written down.
+    async fn claim(&self, sending: &mut JoinSet<()>) -> Result<Option<Duration>, StoreError> {
+        let settings = &self.deliveries.settings;
         loop {
-            let room = self.deliveries.settings.concurrency.saturating_sub(self.sending.len());
+            let room = u32::try_from(self.room.available_permits()).unwrap_or(u32::MAX);
             if room == 0 {
                 return Ok(None);
             }
             let claim = Uuid::now_v7();
-            let (store, lease) = (&self.deliveries.store, self.deliveries.settings.lease);
-            let room = u32::try_from(room).unwrap_or(u32::MAX);
-            let claimed = store.claim_pushes(claim, lease, room, TOGETHER).await?;
+            let claimed = self.deliveries.store.claim_pushes(claim, settings.lease, room, TOGETHER).await?;
             if claimed.is_empty() {
-                return store.next_push().await;
+                return self.deliveries.store.next_push().await;
             }
-            self.start(claim, claimed).await?;
+            self.start(claim, claimed, sending).await?;
         }
     }
 
-    async fn start(&mut self, claim: Uuid, claimed: Vec<ClaimedDevice>) -> Result<(), StoreError> {
+    async fn start(
+        &self,
+        claim: Uuid,
+        claimed: Vec<ClaimedDevice>,
+        sending: &mut JoinSet<()>,
+    ) -> Result<(), StoreError> {
         let person =
             |device: &ClaimedDevice| device.waiting.first().map(|(notification, _)| notification.user);
         let mut people: Vec<UserId> = claimed.iter().filter_map(person).collect();
@@ -150,34 +182,22 @@ impl Work<'_> {
             Ok(seen) => seen,
             Err(error) => {
                 // Given back, rather than held until the lease is over.
-                self.done.extend(claimed.iter().map(|device| unsent(claim, device.device)));
+                for device in &claimed {
+                    drop(self.done.send((unsent(claim, device.device), None)));
+                }
                 return Err(error);
             }
         };
         for device in claimed {
             let live = person(&device).and_then(|user| seen.people.get(&user)).cloned().unwrap_or_default();
-            let sender = Arc::clone(&self.sender);
-            self.sending.spawn(async move { sender.send(claim, device, &live).await });
+            let (sender, done) = (Arc::clone(&self.sender), self.done.clone());
+            // Only this loop takes places, so there is one.
+            let place = Arc::clone(&self.room).try_acquire_owned().ok();
+            sending.spawn(async move {
+                let finished = sender.send(claim, device, &live).await;
+                drop(done.send((finished, place)));
+            });
         }
         Ok(())
-    }
-
-    async fn write_down(&mut self) -> Result<(), StoreError> {
-        if !self.done.is_empty() {
-            self.deliveries.store.finish_pushes(self.deliveries.node, &self.done).await?;
-            self.done.clear();
-        }
-        Ok(())
-    }
-
-    /// Ends what is under way, for as long as one send may take.
-    async fn drain(&mut self) {
-        let deadline = Instant::now() + self.deliveries.settings.timeout;
-        while let Ok(Some(sent)) = timeout_at(deadline, self.sending.join_next()).await {
-            self.done.extend(sent);
-        }
-        if let Err(error) = self.write_down().await {
-            tracing::warn!(%error, pushes = self.done.len(), "pushes that were sent could not be written down; they may be sent again");
-        }
     }
 }
