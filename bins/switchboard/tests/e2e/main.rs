@@ -23,6 +23,7 @@ mod outage;
 mod pooler;
 mod presence;
 mod program;
+mod push_chaos;
 mod raw;
 mod receiver;
 mod robot;
