@@ -81,12 +81,12 @@ async fn cluster_a_message_is_mentioned_edited_reacted_to_and_deleted() {
     let said = NewMessage::new("Soup, @sam? @robin @nobody secret-one");
     let message = alex.api.send_message(room, &said).await.expect("sent").event;
     assert_eq!(data(&message)["mentions"], json!([sam.id]));
-    assert_eq!(wire.next_event_is("message.created").await, message);
+    assert_eq!(wire.next_in(room, "message.created").await, message);
 
     let elsewhere = alex.at(&world, 2);
     let id = EventId(message.id);
     let edited = elsewhere.edit_message(room, id, "Salad, @alex! secret-two").await.expect("edited");
-    let seen = wire.next_event_is("message.edited").await;
+    let seen = wire.next_in(room, "message.edited").await;
     assert_eq!(Some(&seen), edited.as_ref());
     assert_eq!(data(&seen)["event_id"], json!(message.id));
     assert_eq!(data(&seen)["mentions"], json!([alex.id]));
@@ -98,19 +98,19 @@ async fn cluster_a_message_is_mentioned_edited_reacted_to_and_deleted() {
         person.at(&world, node).add_reaction(room, id, "\u{1f35c}").await.expect("added");
     }
     for who in [&sam, &alex] {
-        let added = wire.next_event_is("reaction.added").await;
+        let added = wire.next_in(room, "reaction.added").await;
         assert_eq!(added.sender.id, Some(who.id.0));
         assert_eq!(data(&added)["emoji"], "\u{1f35c}");
     }
     sam.api.remove_reaction(room, id, "\u{1f35c}").await.expect("removed");
     sam.at(&world, 1).remove_reaction(room, id, "\u{1f35c}").await.expect("removed before");
-    assert_eq!(wire.next_event_is("reaction.removed").await.sender.id, Some(sam.id.0));
+    assert_eq!(wire.next_in(room, "reaction.removed").await.sender.id, Some(sam.id.0));
 
     let refused = sam.api.delete_message(room, id).await.expect_err("neither the sender nor an owner");
     assert_eq!(refused.status(), Some(403));
     alex.api.delete_message(room, id).await.expect("deleted");
     elsewhere.delete_message(room, id).await.expect("deleted before");
-    assert_eq!(data(&wire.next_event_is("message.deleted").await)["event_id"], json!(message.id));
+    assert_eq!(data(&wire.next_in(room, "message.deleted").await)["event_id"], json!(message.id));
     let refused = elsewhere.edit_message(room, id, "Salad").await.expect_err("refused");
     assert_eq!((refused.status(), refused.code()), (Some(409), "message_deleted"));
 
@@ -328,7 +328,7 @@ async fn cluster_protobuf_and_json_talk_with_each_other() {
     }
     let said = alex.api.events(room, &Range::Newest, Some(1)).await.expect("a page").items.remove(0);
     alex.api.edit_message(room, EventId(said.id), "Cake").await.expect("edited");
-    assert_eq!(json.next_event_is("message.edited").await, proto.next_event_is("message.edited").await);
+    assert_eq!(json.next_in(room, "message.edited").await, proto.next_in(room, "message.edited").await);
     proto.say(&ClientFrame::Typing(Typing { room_id: room.0 })).await;
     json.find(|frame| matches!(frame, ServerFrame::Typing(_)).then_some(())).await;
     json.say(&ClientFrame::Typing(Typing { room_id: room.0 })).await;

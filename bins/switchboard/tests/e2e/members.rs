@@ -29,7 +29,7 @@ async fn cluster_an_agent_talks_with_people_and_goes_when_it_is_removed() {
 
     alex.at(&world, 2).add_agent(room, helper).await.expect("added");
     assert_eq!(
-        data(&wire.next_event_is("member.joined").await),
+        data(&wire.next_in(room, "member.joined").await),
         json!({ "agent_id": helper, "role": "member" })
     );
     let rooms = elsewhere.rooms(None).await.expect("rooms").items;
@@ -39,26 +39,26 @@ async fn cluster_an_agent_talks_with_people_and_goes_when_it_is_removed() {
         alex.api.send_message(room, &NewMessage::new("Soup, @helper? And @sam?")).await.expect("sent");
     assert_eq!(data(&asked.event)["mentions"], json!([sam.id]));
     assert_eq!(data(&asked.event)["agents"], json!([helper]));
-    assert_eq!(wire.next_event_is("message.created").await, asked.event);
+    assert_eq!(wire.next_in(room, "message.created").await, asked.event);
     // Who is mentioned is asked.
-    wire.next_event_is("run.created").await;
+    wire.next_in(room, "run.created").await;
     let answer = elsewhere.send_message(room, &NewMessage::new("Soup.")).await.expect("sent").event;
-    let seen = wire.next_event_is("message.created").await;
+    let seen = wire.next_in(room, "message.created").await;
     assert_eq!((&seen, seen.sender.id, body(&seen)), (&answer, Some(helper.0), "Soup.".to_owned()));
     api.add_reaction(room, EventId(asked.event.id), "\u{1f35c}").await.expect("added");
-    assert_eq!(wire.next_event_is("reaction.added").await.sender.id, Some(helper.0));
+    assert_eq!(wire.next_in(room, "reaction.added").await.sender.id, Some(helper.0));
     assert_eq!(code(elsewhere.edit_message(room, EventId(asked.event.id), "Cake").await), "forbidden");
     assert_eq!(code(elsewhere.typing(room).await), "forbidden");
 
     // Who follows the room goes on following it.
     alex.api.remove_agent(room, helper).await.expect("removed");
     // What it was asked for here ends before it goes.
-    assert_eq!(data(&wire.next_event_is("run.finished").await)["status"], "cancelled");
-    assert_eq!(data(&wire.next_event_is("member.left").await), json!({ "agent_id": helper }));
+    assert_eq!(data(&wire.next_in(room, "run.finished").await)["status"], "cancelled");
+    assert_eq!(data(&wire.next_in(room, "member.left").await), json!({ "agent_id": helper }));
     assert_eq!(code(elsewhere.send_message(room, &NewMessage::new("Still here?")).await), "not_found");
     assert_eq!(code(api.room(room).await), "not_found");
     alex.says(room, "Gone").await;
-    assert_eq!(body(&wire.next_event_is("message.created").await), "Gone");
+    assert_eq!(body(&wire.next_in(room, "message.created").await), "Gone");
 }
 
 #[tokio::test]

@@ -204,6 +204,19 @@ impl Wire {
         .await
     }
 
+    /// The next event of a room, which must be of this kind. Streams come in no order of each other: what the person is told
+    /// of it in their own is passed over.
+    pub(crate) async fn next_in(&mut self, room: RoomId, kind: &str) -> Event {
+        let event = self
+            .find(|frame| match frame {
+                ServerFrame::Event(event) if event.stream == stream(room) => Some(event.clone()),
+                _ => None,
+            })
+            .await;
+        assert_eq!(event.kind, kind, "{event:?}");
+        event
+    }
+
     /// The next event of a kind, which must be the very next event.
     pub(crate) async fn next_event_is(&mut self, kind: &str) -> Event {
         let event = self.event().await;
