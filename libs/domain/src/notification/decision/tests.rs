@@ -139,3 +139,11 @@ proptest! {
         prop_assert!(!matches!(decision.after_delay(), Decision::Hint | Decision::Wait));
     }
 }
+
+#[test]
+fn the_guide_has_every_reason() {
+    let guide = include_str!("../../../../../docs/notifications.md");
+    for reason in Reason::ALL {
+        assert!(guide.contains(&format!("| `{}` |", reason.as_str())), "{reason:?}");
+    }
+}
