@@ -3,6 +3,7 @@
 mod inspect;
 mod log;
 mod plans;
+mod push;
 mod queue;
 mod runs;
 mod schema;

@@ -15,6 +15,7 @@ pub(crate) mod agents;
 pub(crate) mod commands;
 pub(crate) mod consumers;
 pub(crate) mod devices;
+pub(crate) mod hints;
 pub(crate) mod log;
 pub(crate) mod members;
 pub(crate) mod messages;
@@ -117,6 +118,12 @@ macro_rules! contract_tests {
                 deleting_fences_the_connection
                 deleting_meets_a_taking
                 a_connection_stands_while_its_sign_in_and_slot_do
+            }
+            hints {
+                hints_are_of_what_was_decided_so
+                what_is_no_longer_worth_it_is_not_hinted
+                a_screen_is_hinted_once_by_whatever_node
+                hints_that_nobody_gave_are_found
             }
             nodes {
                 nodes_beat_and_leave

@@ -11,19 +11,18 @@ SELECT
     unread.unread
 FROM push_subscriptions AS claimed
 LEFT JOIN LATERAL (
-    SELECT waiting.*
-    FROM push_deliveries AS waiting
-    WHERE waiting.device_id = claimed.device_id AND waiting.room_id = (
-        SELECT first.room_id
-        FROM push_deliveries AS first
-        WHERE first.device_id = claimed.device_id
-        ORDER BY first.notification_id
-        LIMIT 1
-    )
+    SELECT waiting.notification_id, waiting.reason
+    FROM (
+        SELECT deliveries.*, first_value(room_id) OVER (ORDER BY notification_id) AS first_room
+        FROM push_deliveries AS deliveries
+        WHERE deliveries.device_id = claimed.device_id
+    ) AS waiting
+    WHERE waiting.room_id = waiting.first_room
     ORDER BY waiting.notification_id
     LIMIT $2
 ) AS delivery ON true
-LEFT JOIN notification_facts AS facts ON facts.id = delivery.notification_id
+LEFT JOIN LATERAL (SELECT * FROM notification_facts WHERE notification_facts.id = delivery.notification_id LIMIT 1) AS facts
+    ON true
 LEFT JOIN notification_preferences AS wanted ON wanted.user_id = claimed.user_id
 CROSS JOIN LATERAL (
     SELECT count(*) AS unread

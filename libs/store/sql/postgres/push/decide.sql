@@ -58,10 +58,15 @@ waiting AS (
 ),
 woken AS (
     UPDATE push_subscriptions
-    SET next_at = least(next_at, greatest(not_before, clock_timestamp()))
+    -- Who has a device sees the push when it is given back. Judged here and not in WHERE, which would look at the row as it stood when
+    -- the statement began: it may have been given back while this waited for it.
+    SET next_at = CASE
+        WHEN push_subscriptions.claim IS NULL OR push_subscriptions.next_at <= clock_timestamp()
+        THEN least(push_subscriptions.next_at, greatest(push_subscriptions.not_before, clock_timestamp()))
+        ELSE push_subscriptions.next_at
+    END
     FROM devices
     WHERE push_subscriptions.device_id = devices.device_id
-        AND (push_subscriptions.claim IS NULL OR push_subscriptions.next_at <= clock_timestamp())
 ),
 told AS (
     INSERT INTO notification_steps (notification_id, step, reason, node_id)

@@ -9,17 +9,17 @@ WITH given AS MATERIALIZED (
 over AS (
     DELETE FROM push_deliveries
     USING given
-    WHERE push_deliveries.device_id = given.device_id AND push_deliveries.notification_id = given.notification_id
-        AND given.is_over
+    WHERE push_deliveries.device_id = ANY ($1::uuid[]) AND push_deliveries.device_id = given.device_id
+        AND push_deliveries.notification_id = given.notification_id AND given.is_over
 ),
 tried AS (
     UPDATE push_deliveries
     SET attempts = attempts + 1
     FROM given
-    WHERE push_deliveries.device_id = given.device_id AND push_deliveries.notification_id = given.notification_id
-        AND NOT given.is_over
+    WHERE push_deliveries.device_id = ANY ($1::uuid[]) AND push_deliveries.device_id = given.device_id
+        AND push_deliveries.notification_id = given.notification_id AND NOT given.is_over
 )
 INSERT INTO notification_steps (notification_id, step, reason, device_id, detail, node_id)
 SELECT given.notification_id, given.step, given.reason, given.device_id, given.detail, $7
 FROM given
-WHERE EXISTS (SELECT FROM notifications WHERE notifications.id = given.notification_id)
+CROSS JOIN LATERAL (SELECT true FROM notifications WHERE notifications.id = given.notification_id LIMIT 1) AS kept

@@ -3,7 +3,7 @@
 SELECT notifications.id, notifications.user_id
 FROM notifications
 WHERE notifications.decision = 'gateway'
-    AND notifications.decided_at > clock_timestamp() - $1::bigint * interval '1 microsecond'
+    AND notifications.decided_at > statement_timestamp() - $1::bigint * interval '1 microsecond'
     AND notifications.read_at IS NULL AND notifications.withdrawn_at IS NULL
     AND NOT EXISTS (
         SELECT

@@ -3,12 +3,16 @@
 -- $1 people
 UPDATE notification_queue
 SET due_at = clock_timestamp(), claim = NULL
-FROM (
+WHERE notification_id = ANY (ARRAY(
     SELECT notification_id
     FROM notification_queue
-    WHERE user_id = ANY ($1::uuid[]) AND (push_at IS NOT NULL OR claim IS NOT NULL) AND due_at > clock_timestamp()
+    WHERE (push_at IS NOT NULL OR claim IS NOT NULL) AND due_at > clock_timestamp()
+        AND notification_id = ANY (ARRAY(
+            SELECT notification_id
+            FROM notification_queue
+            WHERE user_id = ANY ($1::uuid[]) AND (push_at IS NOT NULL OR claim IS NOT NULL)
+        ))
     ORDER BY notification_id
     FOR UPDATE
-) AS moved
-WHERE notification_queue.notification_id = moved.notification_id
-RETURNING notification_queue.notification_id
+))
+RETURNING notification_id

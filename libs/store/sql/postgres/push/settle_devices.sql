@@ -12,6 +12,7 @@ tests AS MATERIALIZED (
         CASE WHEN NOT given.tested OR asked.test_at > asked.claimed_at THEN asked.test_at END AS test_at
     FROM given
     JOIN push_subscriptions AS asked ON asked.device_id = given.device_id
+    WHERE asked.device_id = ANY ($1::uuid[])
 )
 UPDATE push_subscriptions AS subscriptions
 SET claim = NULL,
@@ -34,4 +35,4 @@ SET claim = NULL,
     last_at = CASE WHEN given.result IS NULL THEN subscriptions.last_at ELSE clock_timestamp() END,
     last_result = coalesce(given.result, subscriptions.last_result)
 FROM tests AS given
-WHERE subscriptions.device_id = given.device_id
+WHERE subscriptions.device_id = ANY ($1::uuid[]) AND subscriptions.device_id = given.device_id

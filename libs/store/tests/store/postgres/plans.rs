@@ -55,6 +55,16 @@ async fn hot_statements_use_indexes() {
         "messages/judge",
         "messages/react",
         "messages/unreact",
+        "notifications/create",
+        "notifications/find",
+        "notifications/list",
+        "notifications/preferences",
+        "notifications/read",
+        "notifications/read_room",
+        "notifications/steps",
+        "notifications/trim",
+        "notifications/unread",
+        "notifications/withdraw",
         "presence/around",
         "presence/clear",
         "presence/ensure",
@@ -67,6 +77,25 @@ async fn hot_statements_use_indexes() {
         "presence/refresh",
         "presence/rooms",
         "presence/write",
+        "push/claim_devices",
+        "push/claim_undecided",
+        "push/claimed",
+        "push/decide",
+        "push/drop_devices",
+        "push/finish",
+        "push/hints",
+        "push/lock_devices",
+        "push/missed_hints",
+        "push/next_push",
+        "push/next_undecided",
+        "push/note_hints",
+        "push/release",
+        "push/request_test",
+        "push/settle_devices",
+        "push/subscribe",
+        "push/subscription",
+        "push/unsubscribe",
+        "push/waiting",
         "retention/candidates",
         "retention/lock",
         "retention/trim",
@@ -119,8 +148,11 @@ async fn hot_statements_use_indexes() {
     for (number, name) in statements.into_iter().enumerate() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("sql/postgres/{name}.sql"));
         let sql = std::fs::read_to_string(file).expect("a statement");
-        let parameters = (1..=12).filter(|n| sql.contains(&format!("${n}"))).map(|_| "NULL");
-        let execute = format!("s{number}({})", parameters.collect::<Vec<_>>().join(", "));
+        let parameters: Vec<_> =
+            (1..=12).filter(|n| sql.contains(&format!("${n}"))).map(|_| "NULL").collect();
+        let given =
+            if parameters.is_empty() { String::new() } else { format!("({})", parameters.join(", ")) };
+        let execute = format!("s{number}{given}");
         client.batch_execute(&format!("PREPARE s{number} AS {sql}")).await.expect(name);
         let plan = client.query(&format!("EXPLAIN EXECUTE {execute}"), &[]).await.expect(name);
         let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
@@ -131,7 +163,7 @@ async fn hot_statements_use_indexes() {
     }
 }
 
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 22] = [
     "events",
     "streams",
     "members",
@@ -148,6 +180,12 @@ const TABLES: [&str; 16] = [
     "gateway_presence",
     "user_presence",
     "device_slots",
+    "notifications",
+    "notification_queue",
+    "notification_steps",
+    "notification_preferences",
+    "push_subscriptions",
+    "push_deliveries",
 ];
 
 /// Some thousands of people and agents, some rooms of each, and runs of which a few are worked on.
@@ -203,4 +241,19 @@ SELECT connection_id, node_id, user_id, device_id, 1, 'web', false, now(), now()
 INSERT INTO user_presence (user_id, status, version) SELECT id, 'online', 1 FROM users;
 INSERT INTO autocomplete_requests
 SELECT gen_random_uuid(), agent_id, room_id, requester_id, 'deploy', '', now() FROM runs;
+INSERT INTO notifications (id, user_id, kind, room_id, seq, source_id, sender_kind, sender_id, read_at, decision, decided_at)
+SELECT gen_random_uuid(), members.member_id, 'mention', events.stream_id, events.seq, events.id, 'user', events.sender_id,
+    CASE WHEN events.seq < 15 THEN now() END, CASE WHEN events.seq % 3 = 0 THEN 'gateway' ELSE 'push_idle' END, now()
+FROM events
+CROSS JOIN LATERAL (
+    SELECT member_id FROM members WHERE room_id = events.stream_id AND member_kind = 'user' OFFSET events.seq % 3 LIMIT 1
+) AS members
+WHERE events.kind = 'message.created';
+INSERT INTO notification_queue (notification_id, user_id, push_at) SELECT id, user_id, now() FROM notifications WHERE seq > 10;
+INSERT INTO notification_steps (notification_id, step, device_id)
+SELECT id, CASE WHEN seq % 2 = 0 THEN 'hinted' ELSE 'decided' END, user_id FROM notifications;
+INSERT INTO notification_preferences SELECT id, '{}' FROM users;
+INSERT INTO push_subscriptions (device_id, user_id, driver, address) SELECT id, user_id, 'webhook', id::text FROM devices;
+INSERT INTO push_deliveries (device_id, notification_id, room_id, reason)
+SELECT device_id, notifications.id, room_id, 'push_idle' FROM push_subscriptions JOIN notifications USING (user_id) WHERE seq > 10;
 ANALYZE";
