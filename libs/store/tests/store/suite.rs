@@ -28,6 +28,7 @@ pub(crate) mod presence;
 pub(crate) mod properties;
 pub(crate) mod push_decisions;
 pub(crate) mod push_deliveries;
+pub(crate) mod push_model;
 pub(crate) mod races;
 pub(crate) mod rates;
 pub(crate) mod reap;
@@ -271,6 +272,9 @@ macro_rules! contract_tests {
                 what_waits_goes_with_its_subscription
                 a_test_is_a_push_without_notification
                 a_device_gets_each_once_however_many_send
+            }
+            push_model {
+                what_is_claimed_is_what_must_be_after_each_step
             }
             races {
                 a_hundred_writers_leave_no_holes
