@@ -69,6 +69,8 @@ CREATE TABLE notification_preferences (
 CREATE TABLE push_subscriptions (
     device_id  uuid PRIMARY KEY REFERENCES devices ON DELETE CASCADE,
     user_id    uuid NOT NULL,
+    -- The sign-in that named it last: when that ends, nothing more is pushed.
+    session_id uuid NOT NULL,
     driver     text NOT NULL CHECK (driver IN ('web_push', 'webhook')),
     -- The endpoint's URL, or what the relay knows the device by. A secret.
     address    text NOT NULL,
@@ -93,6 +95,7 @@ CREATE TABLE push_subscriptions (
 ) WITH (fillfactor = 60);
 -- An address belongs to the device that named it last: somebody else signed in there.
 CREATE UNIQUE INDEX push_subscriptions_address ON push_subscriptions (md5(address));
+CREATE INDEX push_subscriptions_session ON push_subscriptions (session_id);
 CREATE INDEX push_subscriptions_user ON push_subscriptions (user_id);
 CREATE INDEX push_subscriptions_next ON push_subscriptions (next_at);
 

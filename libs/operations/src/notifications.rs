@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::notification::Preferences;
-use domain::{DeviceId, Invalid, NotificationId, NotificationKind, Principal, RoomId, UserId};
+use domain::{AuthSessionId, DeviceId, Invalid, NotificationId, NotificationKind, Principal, RoomId, UserId};
 use store::notifications::{ReadWhat, Recipient};
 use store::push::{Decided, PushAddress};
 use tokio::sync::Notify;
@@ -55,10 +55,11 @@ impl Operations {
     pub async fn subscribe(
         &self,
         user: UserId,
+        sign_in: AuthSessionId,
         device: DeviceId,
         address: &PushAddress,
     ) -> Result<(), Error> {
-        Ok(self.store.subscribe(user, device, address).await?)
+        Ok(self.store.subscribe(user, sign_in, device, address).await?)
     }
 
     /// Asks for a push to try a device's subscription.

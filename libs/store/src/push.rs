@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::notification::{Preferences, Reason};
-use domain::{DeviceId, NodeId, NotificationId, UserId};
+use domain::{AuthSessionId, DeviceId, NodeId, NotificationId, UserId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -180,7 +180,7 @@ pub struct FinishedDevice {
 /// Deciding, hinting and pushing.
 #[async_trait]
 pub trait Push {
-    /// Notes where pushes to a person's device go. An address that another device named before belongs to this one from now on.
+    /// Notes where pushes to a person's device go, until the sign-in ends by which they say so. An address that another device named before belongs to this one from now on.
     ///
     /// # Errors
     ///
@@ -188,6 +188,7 @@ pub trait Push {
     async fn subscribe(
         &self,
         user: UserId,
+        sign_in: AuthSessionId,
         device: DeviceId,
         address: &PushAddress,
     ) -> Result<(), StoreError>;

@@ -62,7 +62,7 @@ pub async fn put(
             PushAddress::Webhook { token }
         }
     };
-    api.operations().subscribe(person.user(), path.id, &address).await?;
+    api.operations().subscribe(person.user(), person.session(), path.id, &address).await?;
     view(&api, person.user(), path.id).await
 }
 

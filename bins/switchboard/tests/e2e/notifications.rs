@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use client::Api;
 use client::api::{NewDevice, NewRoom};
-use domain::{DeviceId, DeviceKind, RoomId};
+use domain::{AuthSessionId, DeviceId, DeviceKind, RoomId};
 use protocol::frame::{Focus, Hint, Read};
 use protocol::{ClientFrame, Encoding, ServerFrame};
 use serde_json::{Value, json};
@@ -343,7 +343,7 @@ async fn cluster_what_leads_inside_is_refused_at_sending_too() {
             auth: phone.auth.clone(),
         };
         let device = alex.new_device(DeviceKind::Mobile).await;
-        store.subscribe(alex.id, device, &address).await.expect("noted");
+        store.subscribe(alex.id, AuthSessionId::new(), device, &address).await.expect("noted");
     }
     sam.says(dm, "psst").await;
     let (_, list) = alex.rest("GET", "/v1/notifications", None).await;

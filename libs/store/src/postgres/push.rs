@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::{DeviceId, NodeId, NotificationId, UserId};
+use domain::{AuthSessionId, DeviceId, NodeId, NotificationId, UserId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -18,6 +18,7 @@ use crate::postgres::queue::number;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
+use crate::postgres::transaction::Params;
 use crate::postgres::{Postgres, repeated};
 use crate::push::{ClaimedDevice, Decided, FinishedDevice, Push, PushAddress, Subscription, Undecided};
 
@@ -54,6 +55,7 @@ impl Push for Postgres {
     async fn subscribe(
         &self,
         user: UserId,
+        sign_in: AuthSessionId,
         device: DeviceId,
         address: &PushAddress,
     ) -> Result<(), StoreError> {
@@ -65,7 +67,8 @@ impl Push for Postgres {
         };
         let rows: Result<Vec<Row>, StoreError> = repeated!(async {
             let session = self.session().await?;
-            session.query(SUBSCRIBE, &[&device.0, &user.0, &driver, &address, &p256dh, &auth]).await
+            let params: Params<'_> = &[&device.0, &user.0, &driver, &address, &p256dh, &auth, &sign_in.0];
+            session.query(SUBSCRIBE, params).await
         });
         rows?.first().map(drop).ok_or_else(|| NO_DEVICE.into())
     }

@@ -260,6 +260,7 @@ macro_rules! contract_tests {
             }
             push_deliveries {
                 a_subscription_is_its_owners
+                who_signs_out_is_pushed_to_no_more
                 a_claim_gives_what_waits_of_one_room
                 what_waits_is_as_it_stands
                 a_claimed_device_is_nobody_elses

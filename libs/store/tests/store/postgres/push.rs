@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use domain::AuthSessionId;
 use domain::notification::Reason;
 use store::push::Outcome;
 use testkit::postgres::TestDatabase;
@@ -102,7 +103,7 @@ async fn a_subscription_changes_while_a_push_comes() {
                 if test {
                     told.store.request_test(told.sam, device).await
                 } else {
-                    told.store.subscribe(told.sam, device, &address()).await
+                    told.store.subscribe(told.sam, AuthSessionId::new(), device, &address()).await
                 }
             }
         });

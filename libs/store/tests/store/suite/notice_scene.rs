@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use domain::notification::Reason;
 use domain::{
-    DeviceId, Event, EventKind, NodeId, NotificationId, NotificationKind, Principal, RoomId, RoomKind, UserId,
+    AuthSessionId, DeviceId, Event, EventKind, NodeId, NotificationId, NotificationKind, Principal, RoomId,
+    RoomKind, UserId,
 };
 use serde_json::{Value, json};
 use store::messages::NewMessage;
@@ -86,7 +87,7 @@ impl World {
     /// A device of somebody's with a subscription.
     pub(crate) async fn subscribed(&self, user: UserId) -> DeviceId {
         let device = self.device(user).await;
-        self.store.subscribe(user, device, &address()).await.expect("subscribed");
+        self.store.subscribe(user, AuthSessionId::new(), device, &address()).await.expect("subscribed");
         device
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::notification::{Preferences, Reason};
-use domain::{DeviceId, NodeId, NotificationId, UserId};
+use domain::{AuthSessionId, DeviceId, NodeId, NotificationId, UserId};
 use futures_util::future::join_all;
 use store::Refusal;
 use store::messages::MessageEdit;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::notice_scene::{Told, address, became, freed, mentioning, rests, sent, so, step, token, waiting};
-use super::people::HOUR;
+use super::people::{HOUR, new_session};
 use super::world::{World, message, refused};
 
 impl Told {
@@ -23,7 +23,7 @@ impl Told {
     }
 
     async fn subscribe(&self, user: UserId, device: DeviceId, address: &PushAddress) {
-        self.store.subscribe(user, device, address).await.expect("subscribed");
+        self.store.subscribe(user, AuthSessionId::new(), device, address).await.expect("subscribed");
     }
 
     /// How long until the next device is to be looked at, in whole minutes.
@@ -43,7 +43,10 @@ pub(crate) async fn a_subscription_is_its_owners(world: World) {
     assert_eq!(told.subscription(told.sam, device).await, None);
     let missing = Refusal::NotFound("device");
     for (user, device) in [(told.alex, device), (told.sam, DeviceId::new())] {
-        assert_eq!(refused(told.store.subscribe(user, device, &address()).await), missing);
+        assert_eq!(
+            refused(told.store.subscribe(user, AuthSessionId::new(), device, &address()).await),
+            missing
+        );
         assert_eq!(refused(told.store.unsubscribe(user, device).await), missing);
         let none = refused(told.store.request_test(user, device).await);
         assert_eq!(none, Refusal::NotFound("push subscription"));
@@ -344,7 +347,9 @@ pub(crate) async fn an_address_that_many_want_has_one(world: World) {
         let calls = devices.iter().enumerate().map(|(n, (user, device))| {
             let (told, user, device) = (told.clone(), *user, *device);
             let address = addresses[if round % 2 == 0 { 0 } else { (n + round) % addresses.len() }].clone();
-            tokio::spawn(async move { told.store.subscribe(user, device, &address).await })
+            tokio::spawn(
+                async move { told.store.subscribe(user, AuthSessionId::new(), device, &address).await },
+            )
         });
         for call in join_all(calls.collect::<Vec<_>>()).await {
             call.expect("no panic").expect("subscribed");
@@ -488,4 +493,25 @@ pub(crate) async fn a_device_gets_each_once_however_many_send(world: World) {
     assert_eq!(told.undecided(claim).await, []);
     assert_eq!(counts.len(), EACH * devices.len());
     assert!(counts.values().all(|count| *count == 1), "twice");
+}
+
+pub(crate) async fn who_signs_out_is_pushed_to_no_more(world: World) {
+    let alex = world.person().await;
+    let device = world.device(alex).await;
+    let (first, again) = (new_session(alex), new_session(alex));
+    for session in [&first, &again] {
+        world.store.open_session(session).await.expect("opened");
+    }
+    let same = address();
+    for session in [&first, &again] {
+        world.store.subscribe(alex, session.id, device, &same).await.expect("subscribed");
+    }
+    let subscribed = async || world.store.subscription(alex, device).await.expect("an answer").is_some();
+    world.store.end_session(alex, first.id).await.expect("ended");
+    assert!(subscribed().await, "another sign-in has named it since");
+    world.store.end_session(alex, again.id).await.expect("ended");
+    assert!(!subscribed().await, "whoever uses the device next");
+    let late = world.store.subscribe(alex, again.id, device, &same).await;
+    assert_eq!(refused(late), Refusal::NotFound("device"), "a sign-in that is over names nothing");
+    assert!(!subscribed().await);
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::notification::Reason;
-use domain::{DeviceId, EventId, NotificationId, RoomId};
+use domain::{AuthSessionId, DeviceId, EventId, NotificationId, RoomId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use store::notifications::ReadWhat;
@@ -355,7 +355,11 @@ impl Model {
     async fn subscribe(&mut self, device: DeviceId, again: bool) {
         let known = self.subscribed.get(&device).map(|known| known.address.clone());
         let address = known.filter(|_| again).unwrap_or_else(address);
-        self.told.store.subscribe(self.told.sam, device, &address).await.expect("subscribed");
+        self.told
+            .store
+            .subscribe(self.told.sam, AuthSessionId::new(), device, &address)
+            .await
+            .expect("subscribed");
         let waits = self.owed.iter().any(|(other, _)| *other == device);
         match self.subscribed.get_mut(&device) {
             None => {
