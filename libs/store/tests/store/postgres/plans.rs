@@ -253,7 +253,7 @@ INSERT INTO notification_queue (notification_id, user_id, push_at) SELECT id, us
 INSERT INTO notification_steps (notification_id, step, device_id)
 SELECT id, CASE WHEN seq % 2 = 0 THEN 'hinted' ELSE 'decided' END, user_id FROM notifications;
 INSERT INTO notification_preferences SELECT id, '{}' FROM users;
-INSERT INTO push_subscriptions (device_id, user_id, driver, address) SELECT id, user_id, 'webhook', id::text FROM devices;
+INSERT INTO push_subscriptions (device_id, user_id, session_id, driver, address) SELECT id, user_id, id, 'webhook', id::text FROM devices;
 INSERT INTO push_deliveries (device_id, notification_id, room_id, reason)
 SELECT device_id, notifications.id, room_id, 'push_idle' FROM push_subscriptions JOIN notifications USING (user_id) WHERE seq > 10;
 ANALYZE";
