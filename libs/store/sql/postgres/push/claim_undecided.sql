@@ -18,11 +18,12 @@ WITH claimed AS MATERIALIZED (
 )
 SELECT
     facts.*,
-    wanted.preferences::text AS preferences,
+    (
+        SELECT wanted.preferences::text FROM notification_preferences AS wanted WHERE wanted.user_id = facts.user_id
+    ) AS preferences,
     claimed.push_at IS NOT NULL AS waited,
     coalesce(claimed.push_at <= clock_timestamp(), false) AS delay_over,
     clock_timestamp() AS now
 FROM claimed
 CROSS JOIN LATERAL (SELECT * FROM notification_facts WHERE notification_facts.id = claimed.notification_id LIMIT 1) AS facts
-LEFT JOIN notification_preferences AS wanted ON wanted.user_id = facts.user_id
 ORDER BY facts.id

@@ -6,7 +6,10 @@ SELECT
     claimed.test_at IS NOT NULL AS is_test,
     delivery.reason AS why,
     facts.*,
-    wanted.preferences::text AS preferences,
+    -- A look-up for each, whatever the planner believes of their number.
+    (
+        SELECT wanted.preferences::text FROM notification_preferences AS wanted WHERE wanted.user_id = claimed.user_id
+    ) AS preferences,
     clock_timestamp() AS now,
     unread.unread
 FROM push_subscriptions AS claimed
@@ -23,7 +26,6 @@ LEFT JOIN LATERAL (
 ) AS delivery ON true
 LEFT JOIN LATERAL (SELECT * FROM notification_facts WHERE notification_facts.id = delivery.notification_id LIMIT 1) AS facts
     ON true
-LEFT JOIN notification_preferences AS wanted ON wanted.user_id = claimed.user_id
 CROSS JOIN LATERAL (
     SELECT count(*) AS unread
     FROM notifications
