@@ -5,7 +5,7 @@ pub mod preferences;
 use axum::Json as Answer;
 use axum::extract::State;
 use domain::{NotificationId, RoomId, UserId};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use store::notifications::ReadWhat;
 use utoipa::{IntoParams, ToSchema};
 
@@ -58,12 +58,15 @@ pub struct NotificationsShape {
 pub struct ReadBody {
     /// These.
     #[schema(value_type = Option<Vec<Uuid>>, min_items = 1, max_items = 500)]
+    #[serde(default, deserialize_with = "given")]
     ids: Option<Vec<NotificationId>>,
     /// Those of this room.
     #[schema(value_type = Option<Uuid>)]
+    #[serde(default, deserialize_with = "given")]
     room_id: Option<RoomId>,
     /// Up to this one: what came after it was not seen.
     #[schema(value_type = Option<Uuid>)]
+    #[serde(default, deserialize_with = "given")]
     up_to: Option<NotificationId>,
 }
 
@@ -75,6 +78,11 @@ impl ReadBody {
             _ => Err(Problem::field("ids", "can't stand beside room_id and up_to")),
         }
     }
+}
+
+/// A field that is there has a value: one that a client forgot to fill must not mean all notifications.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// What is left to read.

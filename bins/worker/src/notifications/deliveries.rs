@@ -10,7 +10,7 @@ use store::push::{ClaimedDevice, DeviceAfter, FinishedDevice};
 use store::{Store, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -159,11 +159,13 @@ impl Work<'_> {
                 return Ok(None);
             }
             let claim = Uuid::now_v7();
+            // From before the lease began, by a clock that goes on while this process is stopped.
+            let until = Instant::now() + settings.lease * 2 / 3;
             let claimed = self.deliveries.store.claim_pushes(claim, settings.lease, room, TOGETHER).await?;
             if claimed.is_empty() {
                 return self.deliveries.store.next_push().await;
             }
-            self.start(claim, claimed, sending).await?;
+            self.start(claim, claimed, until, sending).await?;
         }
     }
 
@@ -171,6 +173,7 @@ impl Work<'_> {
         &self,
         claim: Uuid,
         claimed: Vec<ClaimedDevice>,
+        until: Instant,
         sending: &mut JoinSet<()>,
     ) -> Result<(), StoreError> {
         let person =
@@ -194,7 +197,7 @@ impl Work<'_> {
             // Only this loop takes places, so there is one.
             let place = Arc::clone(&self.room).try_acquire_owned().ok();
             sending.spawn(async move {
-                let finished = sender.send(claim, device, &live).await;
+                let finished = sender.send(claim, device, &live, until).await;
                 drop(done.send((finished, place)));
             });
         }

@@ -38,14 +38,14 @@ impl Sender {
     }
 
     /// Sends the push of a claimed device, or the one that its owner asked for to try it. `live` are the person's connections now.
+    /// Nothing is sent after the deadline: it could come beside the attempt of who takes over.
     pub(super) async fn send(
         &self,
         claim: Uuid,
         device: ClaimedDevice,
         live: &[LivePresence],
+        deadline: Instant,
     ) -> FinishedDevice {
-        // What ends later could come beside the attempt of who takes over.
-        let deadline = Instant::now() + self.settings.lease * 2 / 3;
         let mut finished = FinishedDevice {
             claim,
             device: device.device,
@@ -107,13 +107,13 @@ impl Sender {
 
     async fn attempt(&self, device: &ClaimedDevice, message: &Message, deadline: Instant) -> Verdict {
         let began = Instant::now();
+        if began >= deadline {
+            // This process stood still: somebody else has the device by now.
+            return too_late();
+        }
         let target = target(device.device, &device.address);
         let sent = timeout_at(deadline, self.driver.send(&target, message)).await;
-        let verdict = sent.unwrap_or_else(|_| Verdict {
-            outcome: Outcome::Later { after: None },
-            status: None,
-            reason: "took longer than a worker may have it".to_owned(),
-        });
+        let verdict = sent.unwrap_or_else(|_| too_late());
         self.metrics.sent(verdict.outcome, began.elapsed().as_secs_f64());
         self.alert(device.device, &verdict);
         verdict
@@ -154,6 +154,14 @@ impl Sender {
 /// The same in each attempt, another for each device.
 fn id(notification: &Notification, device: DeviceId) -> Uuid {
     Uuid::from_u128(notification.id.0.as_u128() ^ device.0.as_u128())
+}
+
+fn too_late() -> Verdict {
+    Verdict {
+        outcome: Outcome::Later { after: None },
+        status: None,
+        reason: "a worker may not have it for longer".to_owned(),
+    }
 }
 
 fn too_large() -> Verdict {

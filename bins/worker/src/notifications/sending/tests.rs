@@ -61,7 +61,8 @@ impl Stage {
         live: &[LivePresence],
     ) -> FinishedDevice {
         self.service.answers.lock().extend(answers);
-        self.sender.send(Uuid::nil(), self.device.clone(), live).await
+        let deadline = Instant::now() + Duration::from_secs(20);
+        self.sender.send(Uuid::nil(), self.device.clone(), live, deadline).await
     }
 
     fn payloads(&self) -> Vec<Value> {
@@ -238,4 +239,12 @@ fn pauses_grow_and_end() {
         let pause = backoff(failures);
         assert!((longest / 2..=longest).contains(&pause), "{failures}: {pause:?}");
     }
+}
+
+#[tokio::test]
+async fn who_stood_still_for_longer_than_the_lease_sends_nothing() {
+    let stage = Stage::new(1);
+    let finished = stage.sender.send(Uuid::nil(), stage.device.clone(), &[], Instant::now()).await;
+    assert_eq!(told(&finished), [("retried", Some("later"), false)]);
+    assert_eq!(stage.payloads(), [Value::Null; 0]);
 }

@@ -23,7 +23,7 @@ kept AS (
         END,
         due_at = CASE
             -- When its push is due; what never waited has none, and is decided anew.
-            WHEN held.again = 0 THEN coalesce(notification_queue.push_at, clock_timestamp())
+            WHEN held.again = 0 AND held.push IS NULL THEN coalesce(notification_queue.push_at, clock_timestamp())
             ELSE clock_timestamp() + held.again * interval '1 microsecond'
         END,
         claim = NULL
