@@ -5,16 +5,20 @@
 //! table. Latencies count from the moment at which a send was due, not from when it could be made.
 
 mod cluster;
+mod database;
+mod metrics;
 mod people;
 mod report;
 mod scenario;
+mod usage;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Shape};
 use crate::report::Report;
 
 /// Measures Switchboard on this machine.
@@ -102,6 +106,39 @@ enum Scenario {
         #[arg(long)]
         peers: Option<std::path::PathBuf>,
     },
+    /// What it costs that everybody's presence is known, and how soon others see it change.
+    Presence {
+        /// Live connections of people; each number is measured by itself.
+        #[arg(long, value_delimiter = ',', default_value = "5000,10000")]
+        connections: Vec<usize>,
+        /// How long nothing happens before it is measured, in seconds.
+        #[arg(long, default_value_t = 20)]
+        settle: u32,
+        /// How long it is measured, in seconds.
+        #[arg(long, default_value_t = 120)]
+        seconds: u32,
+        /// People who fall idle and come back, seen by one person.
+        #[arg(long, default_value_t = 150)]
+        changes: usize,
+    },
+    /// From a direct message at api 1 to the hint on a desktop at gateway 2.
+    Hints {
+        /// People with a desktop in use.
+        #[arg(long, default_value_t = 100)]
+        people: usize,
+        /// Messages that are sent one at a time.
+        #[arg(long, default_value_t = 500)]
+        events: u32,
+        /// Messages per second after that.
+        #[arg(long, default_value_t = 200)]
+        rate: u32,
+        /// How long, in seconds.
+        #[arg(long, default_value_t = 20)]
+        seconds: u32,
+        /// Notifications that wait for a worker at once.
+        #[arg(long, default_value_t = 5000)]
+        burst: usize,
+    },
     /// Resident memory of a gateway for each idle connection.
     Idle {
         /// Connections that are opened.
@@ -139,45 +176,82 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
         Scenario::Patches { rate: 100, watchers: 50, seconds: 10 },
         Scenario::Tools { calls: 1000 },
         Scenario::Tasks { jobs: 200_000, rounds: 3, rate: 200, seconds: 20, held: 60, peers: None },
+        Scenario::Presence { connections: vec![5000, 10_000], settle: 20, seconds: 120, changes: 150 },
+        Scenario::Hints { people: 100, events: 500, rate: 200, seconds: 20, burst: 5000 },
         Scenario::Idle { connections: 5000 },
     ];
     let scenarios = match &arguments.scenario {
         Scenario::List => {
-            println!("one-at-a-time\nfanout\nsends\npatches\ntools\ntasks\nidle\nall");
+            println!("one-at-a-time\nfanout\nsends\npatches\ntools\ntasks\npresence\nhints\nidle\nall");
             return Ok(());
         }
         Scenario::All => all.to_vec(),
         one => vec![one.clone()],
     };
+    let program = cluster::program_of_choice(arguments.switchboard.as_deref())?;
     let mut report = Report::default();
     for scenario in scenarios {
-        if let Scenario::Tasks { jobs, rounds, rate, seconds, held, peers } = scenario {
-            let peers = peers.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/peers").into());
-            let held = Duration::from_secs(held.into());
-            let settings = scenario::tasks::Settings { jobs, rounds, rate, seconds, held, peers };
-            let program = cluster::program_of_choice(arguments.switchboard.as_deref())?;
-            scenario::tasks::tasks(&program, &settings, &mut report).await?;
-            continue;
-        }
-        // A cluster for each: what one leaves behind must not weigh on the next.
-        let cluster = Cluster::start(arguments.switchboard.as_deref()).await?;
-        match scenario {
-            Scenario::List | Scenario::All | Scenario::Tasks { .. } => {}
-            Scenario::OneAtATime { events } => scenario::one_at_a_time(&cluster, events, &mut report).await?,
-            Scenario::Fanout { rate, receivers, seconds } => {
-                scenario::fanout(&cluster, rate, receivers, seconds, &mut report).await?;
-            }
-            Scenario::Sends { senders, rooms, seconds } => {
-                scenario::sends(&cluster, senders, rooms, seconds, &mut report).await?;
-            }
-            Scenario::Patches { rate, watchers, seconds } => {
-                scenario::agents::patches(&cluster, rate, watchers, seconds, &mut report).await?;
-            }
-            Scenario::Tools { calls } => scenario::agents::tools(&cluster, calls, &mut report).await?,
-            Scenario::Idle { connections } => scenario::idle(&cluster, connections, &mut report).await?,
-        }
-        cluster.stop().await?;
+        measure(&program, scenario, &mut report).await?;
     }
     report.print();
     Ok(())
+}
+
+/// Measures one.
+async fn measure(program: &Path, scenario: Scenario, report: &mut Report) -> Result<(), Failure> {
+    let seconds_of = |seconds: u32| Duration::from_secs(seconds.into());
+    match scenario {
+        Scenario::List | Scenario::All => Ok(()),
+        Scenario::OneAtATime { events } => {
+            on_a_cluster(program, async |cluster| scenario::one_at_a_time(cluster, events, report).await)
+                .await
+        }
+        Scenario::Fanout { rate, receivers, seconds } => {
+            let fanout = async |cluster: &_| scenario::fanout(cluster, rate, receivers, seconds, report).await;
+            on_a_cluster(program, fanout).await
+        }
+        Scenario::Sends { senders, rooms, seconds } => {
+            let sends = async |cluster: &_| scenario::sends(cluster, senders, rooms, seconds, report).await;
+            on_a_cluster(program, sends).await
+        }
+        Scenario::Patches { rate, watchers, seconds } => {
+            let patches =
+                async |cluster: &_| scenario::agents::patches(cluster, rate, watchers, seconds, report).await;
+            on_a_cluster(program, patches).await
+        }
+        Scenario::Tools { calls } => {
+            on_a_cluster(program, async |cluster| scenario::agents::tools(cluster, calls, report).await).await
+        }
+        Scenario::Tasks { jobs, rounds, rate, seconds, held, peers } => {
+            let peers = peers.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/peers").into());
+            let held = seconds_of(held);
+            let settings = scenario::tasks::Settings { jobs, rounds, rate, seconds, held, peers };
+            scenario::tasks::tasks(program, &settings, report).await
+        }
+        Scenario::Presence { connections, settle, seconds, changes } => {
+            let (settle, time) = (seconds_of(settle), seconds_of(seconds));
+            let settings = scenario::presence::Settings { settle, time, changes };
+            for connections in connections {
+                scenario::presence::presence(program, connections, &settings, report).await?;
+            }
+            Ok(())
+        }
+        Scenario::Hints { people, events, rate, seconds, burst } => {
+            let settings = scenario::hints::Settings { people, events, rate, seconds, burst };
+            scenario::hints::hints(program, &settings, report).await
+        }
+        Scenario::Idle { connections } => {
+            on_a_cluster(program, async |cluster| scenario::idle(cluster, connections, report).await).await
+        }
+    }
+}
+
+/// Measures on a cluster of its own: what one scenario leaves behind must not weigh on the next.
+async fn on_a_cluster(
+    program: &Path,
+    measured: impl AsyncFnOnce(&Cluster) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let cluster = Cluster::start(program, &Shape::default()).await?;
+    measured(&cluster).await?;
+    cluster.stop().await
 }

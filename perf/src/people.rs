@@ -1,10 +1,14 @@
 //! People, rooms and sockets for scenarios.
 
+use std::time::Duration;
+
 use client::api::{NewDevice, NewRoom};
+use client::socket::Outgoing;
 use client::{Api, Credential, Socket};
 use domain::{DeviceId, DeviceKind, RoomId, UserId};
 use protocol::frame::{Cursors, Identify, Slot};
 use protocol::{ClientFrame, Encoding, ServerFrame};
+use tokio::task::JoinHandle;
 
 use crate::Failure;
 
@@ -15,10 +19,15 @@ pub(crate) struct Person {
     pub(crate) device: DeviceId,
 }
 
-/// Registers a person with one device.
+/// Registers a person with one device, a browser.
 pub(crate) async fn person(api_url: &str, handle: &str) -> Result<Person, Failure> {
-    let api = Api::new(api_url)?.signed_out();
-    let device = NewDevice { kind: DeviceKind::Web, name: "perf".into() };
+    register(&Api::new(api_url)?, handle, DeviceKind::Web).await
+}
+
+/// Registers a person with one device; all that are registered so share connections to the api.
+pub(crate) async fn register(api: &Api, handle: &str, kind: DeviceKind) -> Result<Person, Failure> {
+    let api = api.signed_out();
+    let device = NewDevice { kind, name: "perf".into() };
     let signed_in = api.register(handle, "correct horse battery", None, Some(&device)).await?;
     let id = signed_in.user.ok_or("register answered without the user")?.id;
     let device = signed_in.device_id.ok_or("register answered without the device")?;
@@ -32,8 +41,18 @@ pub(crate) async fn room(people: &[&Person]) -> Result<RoomId, Failure> {
     Ok(owner.api.create_room(&room, None).await?.id)
 }
 
+/// The room of these two.
+pub(crate) async fn pair(first: &Person, second: &Person) -> Result<RoomId, Failure> {
+    Ok(first.api.create_room(&NewRoom::dm(second.id), None).await?.id)
+}
+
 /// Connects a device to a gateway and waits until it is live.
 pub(crate) async fn connect(person: &Person, gateway: &str, device: DeviceId) -> Result<Socket, Failure> {
+    Ok(live(person, gateway, device).await?.0)
+}
+
+/// The same, with how often the gateway wants to be pinged.
+async fn live(person: &Person, gateway: &str, device: DeviceId) -> Result<(Socket, Duration), Failure> {
     let token = person.api.access_token().ok_or("not signed in")?;
     let mut socket = Socket::connect(gateway, &Credential::Bearer(token), Encoding::Json).await?;
     socket
@@ -43,11 +62,63 @@ pub(crate) async fn connect(person: &Person, gateway: &str, device: DeviceId) ->
             log_epoch: None,
         }))
         .await?;
+    let mut heartbeat = Duration::from_secs(20);
     loop {
         match socket.receive().await? {
-            ServerFrame::Live => return Ok(socket),
+            ServerFrame::Hello(hello) => heartbeat = Duration::from_millis(hello.heartbeat_interval_ms),
+            ServerFrame::Live => return Ok((socket, heartbeat)),
             ServerFrame::Error(error) => return Err(format!("{}: {}", error.code, error.detail).into()),
             _ => {}
         }
+    }
+}
+
+/// A live connection that is read and kept alive until it is dropped.
+pub(crate) struct Attended {
+    pub(crate) outgoing: Outgoing,
+    driving: JoinHandle<()>,
+}
+
+impl Attended {
+    /// Connects a person's device; `seen` gets every frame after `live`.
+    pub(crate) async fn connect(
+        person: &Person,
+        gateway: &str,
+        mut seen: impl FnMut(ServerFrame) + Send + 'static,
+    ) -> Result<Self, Failure> {
+        let (socket, heartbeat) = live(person, gateway, person.device).await?;
+        let (outgoing, mut incoming) = socket.split();
+        let pinging = outgoing.clone();
+        let driving = tokio::spawn(async move {
+            let mut beats = tokio::time::interval(heartbeat);
+            loop {
+                tokio::select! {
+                    frame = incoming.receive() => match frame {
+                        Ok(frame) => seen(frame),
+                        Err(error) => return eprintln!("perf: a connection ended: {error}"),
+                    },
+                    _ = beats.tick() => {
+                        if let Err(error) = pinging.send(&ClientFrame::Ping).await {
+                            return eprintln!("perf: a connection ended: {error}");
+                        }
+                    }
+                }
+            }
+        });
+        Ok(Self { outgoing, driving })
+    }
+
+    /// Fails when the connection is over.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.driving.is_finished() {
+            return Err("a connection was lost while it was measured".into());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        self.driving.abort();
     }
 }

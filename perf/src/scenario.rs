@@ -1,11 +1,13 @@
 //! The scenarios.
 
 pub(crate) mod agents;
+pub(crate) mod hints;
+pub(crate) mod presence;
 pub(crate) mod tasks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use client::Socket;
 use domain::RoomId;
@@ -20,6 +22,7 @@ use crate::Failure;
 use crate::cluster::Cluster;
 use crate::people::{self, Person};
 use crate::report::{Report, histogram};
+use crate::usage;
 
 fn message(room: RoomId, body: String) -> ClientFrame {
     let nonce = Uuid::now_v7().simple().to_string();
@@ -214,11 +217,11 @@ pub(crate) async fn idle(cluster: &Cluster, connections: usize, report: &mut Rep
     };
     // What a node takes for its first connections is not a cost of each.
     let first: Vec<Socket> = stream::iter(0..100).map(open).buffer_unordered(16).try_collect().await?;
-    let before = resident(gateway.pid)?;
+    let before = usage::resident(gateway.pid)?;
     let more: Vec<Socket> =
         stream::iter(100..100 + connections).map(open).buffer_unordered(32).try_collect().await?;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let after = resident(gateway.pid)?;
+    let after = usage::resident(gateway.pid)?;
     let each = (after.saturating_sub(before)) as f64 / more.len() as f64;
     report.row(
         format!("resident bytes of a gateway per idle connection, {connections} connections"),
@@ -228,14 +231,12 @@ pub(crate) async fn idle(cluster: &Cluster, connections: usize, report: &mut Rep
     Ok(())
 }
 
-/// Resident bytes of a process (Linux).
-fn resident(pid: u32) -> Result<u64, Failure> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;
-    let kib: u64 = line.split_whitespace().nth(1).ok_or("no number")?.parse()?;
-    Ok(kib * 1024)
-}
-
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Microseconds since 1970, by the clock that all processes of the machine have.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -1,6 +1,6 @@
 //! What is done to everyone that is measured, in the same order.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use tokio_postgres::Client;
@@ -170,12 +170,6 @@ async fn flood(name: &str, arm: &mut impl Arm, time: Duration) -> Result<f64, Fa
         return Err(format!("{} jobs were left after {PATIENCE:?} more", queued - done).into());
     }
     Ok(done as f64 / took.as_secs_f64())
-}
-
-/// Microseconds since 1970, by the clock that all processes of the machine have.
-pub(super) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// One row, one number.

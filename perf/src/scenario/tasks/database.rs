@@ -1,9 +1,10 @@
 //! One PostgreSQL for all that are measured, each in a database of its own.
 
 use localpg::{Options, Server};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 use crate::Failure;
+pub(super) use crate::database::{Driving, connect};
 
 /// The name of the database; there is one at a time.
 const NAME: &str = "measured";
@@ -33,26 +34,6 @@ impl Database {
     pub(super) async fn stop(mut self) -> Result<(), Failure> {
         Ok(self.server.stop().await?)
     }
-}
-
-/// Drives a connection until it is dropped.
-pub(super) struct Driving(tokio::task::JoinHandle<()>);
-
-impl Drop for Driving {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// A connection of its own.
-pub(super) async fn connect(url: &str) -> Result<(Client, Driving), Failure> {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-    let driving = tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            eprintln!("perf: a connection broke: {error}");
-        }
-    });
-    Ok((client, Driving(driving)))
 }
 
 /// Gives the planner its statistics and gets what was written out of the way of what is measured next.

@@ -21,11 +21,12 @@ use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::arm::{self, Arm, Purpose, Waits};
+use super::arm::{Arm, Purpose, Waits};
 use super::database::{self, Driving};
 use super::worker::Worker;
 use crate::Failure;
 use crate::report::histogram;
+use crate::scenario::now;
 
 /// People whose tasks they are.
 const OWNERS: usize = 10;
@@ -86,7 +87,7 @@ impl Queuing {
             input: None,
             max_queued: MAX_QUEUED,
         };
-        let at = arm::now();
+        let at = now();
         self.store.queue_task_run(&run).await?;
         self.notifier.notify(Kind::TaskDue, task.0, None);
         self.queued.lock().map_err(|error| error.to_string())?.insert(run.id.0, at);

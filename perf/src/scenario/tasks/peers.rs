@@ -15,6 +15,7 @@ use super::arm::{self, Arm, Purpose, Waits};
 use super::database::{self, Driving};
 use crate::Failure;
 use crate::report::histogram;
+use crate::scenario::now;
 
 /// How long a process may take to stop, and jobs to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -185,7 +186,7 @@ impl Arm for PeerArm {
     fn enqueue(&self) -> impl Future<Output = Result<(), Failure>> + Send + 'static {
         let client = Arc::clone(&self.client);
         async move {
-            client.query_one(include_str!("../../../sql/peers/enqueue.sql"), &[&arm::now()]).await?;
+            client.query_one(include_str!("../../../sql/peers/enqueue.sql"), &[&now()]).await?;
             Ok(())
         }
     }
@@ -245,7 +246,7 @@ impl Arm for PeerArm {
             left = arm::number(&self.client, include_str!("../../../sql/peers/left.sql")).await?;
         }
         let ready = self.told.ready.ok_or("no worker looks for jobs")?;
-        let took = Duration::from_micros(u64::try_from(arm::now() - ready)?);
+        let took = Duration::from_micros(u64::try_from(now() - ready)?);
         Ok((jobs.saturating_sub(u64::try_from(left)?), took))
     }
 

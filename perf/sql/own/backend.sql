@@ -1,0 +1,2 @@
+-- The process that serves this connection. One row.
+SELECT pg_backend_pid()

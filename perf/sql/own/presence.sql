@@ -1,0 +1,2 @@
+-- Rows of live connections. One row.
+SELECT count(*) FROM gateway_presence

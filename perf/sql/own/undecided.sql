@@ -1,0 +1,2 @@
+-- Notifications of which more may become. One row.
+SELECT count(*) FROM notification_queue
