@@ -50,7 +50,7 @@ pub(crate) struct Shape {
     pub(crate) api: usize,
     pub(crate) gateway: usize,
     pub(crate) worker: usize,
-    pub(crate) settings: Vec<(&'static str, &'static str)>,
+    pub(crate) settings: Vec<(&'static str, String)>,
 }
 
 impl Default for Shape {
@@ -98,7 +98,7 @@ impl Cluster {
                 ("SWITCHBOARD__GATEWAY__FRAME_BURST", "1000000"),
                 ("SWITCHBOARD__LOG__FILTER", "warn"),
             ])
-            .envs(shape.settings.iter().copied())
+            .envs(shape.settings.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

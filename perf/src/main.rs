@@ -117,6 +117,9 @@ enum Scenario {
         /// How long it is measured, in seconds.
         #[arg(long, default_value_t = 120)]
         seconds: u32,
+        /// Seconds between two flushes of what it is compared with, at most a minute.
+        #[arg(long, default_value_t = 60)]
+        rare: u32,
         /// People who fall idle and come back, seen by one person.
         #[arg(long, default_value_t = 150)]
         changes: usize,
@@ -176,7 +179,13 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
         Scenario::Patches { rate: 100, watchers: 50, seconds: 10 },
         Scenario::Tools { calls: 1000 },
         Scenario::Tasks { jobs: 200_000, rounds: 3, rate: 200, seconds: 20, held: 60, peers: None },
-        Scenario::Presence { connections: vec![5000, 10_000], settle: 20, seconds: 120, changes: 150 },
+        Scenario::Presence {
+            connections: vec![5000, 10_000],
+            settle: 20,
+            seconds: 120,
+            rare: 60,
+            changes: 150,
+        },
         Scenario::Hints { people: 100, events: 500, rate: 200, seconds: 20, burst: 5000 },
         Scenario::Idle { connections: 5000 },
     ];
@@ -207,7 +216,8 @@ async fn measure(program: &Path, scenario: Scenario, report: &mut Report) -> Res
                 .await
         }
         Scenario::Fanout { rate, receivers, seconds } => {
-            let fanout = async |cluster: &_| scenario::fanout(cluster, rate, receivers, seconds, report).await;
+            let fanout =
+                async |cluster: &_| scenario::fanout(cluster, rate, receivers, seconds, report).await;
             on_a_cluster(program, fanout).await
         }
         Scenario::Sends { senders, rooms, seconds } => {
@@ -228,9 +238,9 @@ async fn measure(program: &Path, scenario: Scenario, report: &mut Report) -> Res
             let settings = scenario::tasks::Settings { jobs, rounds, rate, seconds, held, peers };
             scenario::tasks::tasks(program, &settings, report).await
         }
-        Scenario::Presence { connections, settle, seconds, changes } => {
-            let (settle, time) = (seconds_of(settle), seconds_of(seconds));
-            let settings = scenario::presence::Settings { settle, time, changes };
+        Scenario::Presence { connections, settle, seconds, rare, changes } => {
+            let [settle, time, rare] = [settle, seconds, rare].map(seconds_of);
+            let settings = scenario::presence::Settings { settle, time, rare, changes };
             for connections in connections {
                 scenario::presence::presence(program, connections, &settings, report).await?;
             }

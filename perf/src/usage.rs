@@ -62,9 +62,8 @@ impl Stat {
         // The name of the program may hold anything, brackets and spaces too.
         let (_, fields) = line.rsplit_once(')').ok_or("no name in stat")?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
-        let number = |at: usize| -> Result<u64, Failure> {
-            Ok(fields.get(at).ok_or("stat is too short")?.parse()?)
-        };
+        let number =
+            |at: usize| -> Result<u64, Failure> { Ok(fields.get(at).ok_or("stat is too short")?.parse()?) };
         Ok(Self {
             parent: u32::try_from(number(1)?)?,
             own: number(11)? + number(12)?,

@@ -54,7 +54,7 @@ pub(crate) async fn hints(program: &Path, settings: &Settings, report: &mut Repo
     stage.report(&format!("{} messages/s", settings.rate), &steady, report).await?;
     stage.until_decided().await?;
     stage.burst(settings.burst, report).await?;
-    stage.cluster.stop().await
+    stage.end().await
 }
 
 /// What a message is known by at both ends: its room, and its number there.
@@ -136,7 +136,8 @@ impl Stage {
     fn send(&self, n: usize) -> impl Future<Output = Result<(Key, Instant), Failure>> + Send + 'static {
         let (api, room) = (self.sender.api.clone(), self.rooms[n % self.rooms.len()]);
         async move {
-            let sent = api.send_message(room, &NewMessage::new("a message of about the usual length")).await?;
+            let sent =
+                api.send_message(room, &NewMessage::new("a message of about the usual length")).await?;
             Ok(((room.0, sent.event.seq), Instant::now()))
         }
     }
@@ -228,5 +229,11 @@ impl Stage {
         let what = format!("notifications/s that a worker decides, {burst} at once");
         report.row(what, format!("{decided:.0}; hints of them at gateway 2: {shown:.0}/s"));
         Ok(())
+    }
+
+    /// Everybody leaves before it stops.
+    async fn end(self) -> Result<(), Failure> {
+        drop((self.desktops, self.client));
+        self.cluster.stop().await
     }
 }
