@@ -1,4 +1,6 @@
 //! Scenarios with tiny numbers: that they measure, not what.
+// Helpers of tests are tests too, but clippy's own exception ends at functions marked `#[test]`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::process::Command;
 

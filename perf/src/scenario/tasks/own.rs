@@ -268,6 +268,7 @@ impl Arm for OwnArm {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arm;
     use super::super::database::Database;
     use super::*;
 
