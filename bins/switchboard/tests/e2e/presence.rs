@@ -54,6 +54,15 @@ impl Watcher {
         }
     }
 
+    /// Waits until all of them were seen so, in whatever order.
+    async fn sees_all(&mut self, people: &[&Person], wanted: PresenceStatus) {
+        let mut missing: Vec<Uuid> = people.iter().map(|person| person.id.0).collect();
+        while !missing.is_empty() {
+            let (user, status, _) = self.next().await;
+            missing.retain(|person| *person != user || status != wanted);
+        }
+    }
+
     /// What is told next: never something older than what was told before.
     async fn next(&mut self) -> (Uuid, PresenceStatus, u64) {
         let seen = self.wire.person_seen().await;
@@ -182,9 +191,7 @@ async fn cluster_a_database_that_crashes_takes_nobody_away() {
     );
     idle(&unused, true).await;
     let robins = world.connect(&robin, 1).await;
-    for person in [&sam, &robin] {
-        watcher.sees(person, PresenceStatus::Online).await;
-    }
+    watcher.sees_all(&[&sam, &robin], PresenceStatus::Online).await;
     world.until_row("SELECT 1 FROM gateway_presence HAVING count(*) = 4").await;
     let before = (world.noted(&sam).await, world.noted(&robin).await);
     server.crash().await.expect("crashed");
@@ -212,9 +219,7 @@ async fn cluster_a_database_that_stands_still_takes_nobody_away() {
     let world = World::at(database, options).await;
     let (mut watcher, [_, sam, robin], _) = world.three().await;
     let (_sams, robins) = (world.connect(&sam, 1).await, world.connect(&robin, 2).await);
-    for person in [&sam, &robin] {
-        watcher.sees(person, PresenceStatus::Online).await;
-    }
+    watcher.sees_all(&[&sam, &robin], PresenceStatus::Online).await;
     for _ in 0..3 {
         server.pause();
         tokio::time::sleep(TTL + FLUSH * 2).await;
@@ -241,9 +246,7 @@ async fn cluster_a_gateway_that_drains_takes_away_who_does_not_come_back() {
     .await;
     let (mut watcher, [_, sam, robin], _) = world.three().await;
     let (mut sams, robins) = (world.connect(&sam, 1).await, world.connect(&robin, 1).await);
-    for person in [&sam, &robin] {
-        watcher.sees(person, PresenceStatus::Online).await;
-    }
+    watcher.sees_all(&[&sam, &robin], PresenceStatus::Online).await;
     let cursors = sams.cursors();
     world.cluster.terminate("gateway-1");
     assert_eq!(sams.closed().await, 1012);
@@ -269,9 +272,7 @@ async fn cluster_a_gateway_that_sleeps_brings_nobody_back_who_went_elsewhere() {
     let world = World::with(options).await;
     let (mut watcher, [_, sam, robin], _) = world.three().await;
     let (mut sams, mut robins) = (world.connect(&sam, 1).await, world.connect(&robin, 1).await);
-    for person in [&sam, &robin] {
-        watcher.sees(person, PresenceStatus::Online).await;
-    }
+    watcher.sees_all(&[&sam, &robin], PresenceStatus::Online).await;
     world.cluster.pause("gateway-1");
     let mut gone = HashMap::new();
     while gone.len() < 2 {
