@@ -37,7 +37,8 @@ struct Python {
 /// Makes sure of every tool; the error names all that are missing.
 pub(crate) fn prepare(repo: &Repo) -> Outcome {
     let python = [KOSOKU, HTTP_ECE].map(|tool| tool.install(repo).map(drop));
-    let outcomes = [make(), postgres(), pgbouncer(), faketime(), nextest()].into_iter().chain(python);
+    let outcomes =
+        [make(), postgres(), pgbouncer(), nginx(), faketime(), nextest()].into_iter().chain(python);
     let missing: Vec<String> = outcomes.filter_map(Result::err).collect();
     if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
 }
@@ -69,6 +70,14 @@ fn pgbouncer() -> Outcome {
         return Ok(());
     }
     debian("PgBouncer", &["pgbouncer"])
+}
+
+/// The proxy that clusters of tests stand behind; Debian keeps it off the path of most users.
+fn nginx() -> Outcome {
+    if on_path("nginx").is_some() || Path::new("/usr/sbin/nginx").is_file() {
+        return Ok(());
+    }
+    debian("nginx", &["nginx"])
 }
 
 /// What gives a node of a test another clock than the machine's.

@@ -17,7 +17,7 @@ use domain::NodeId;
 use futures_util::stream;
 use process::supervise::Tasks;
 use prometheus::IntGaugeVec;
-use protocol::frame::{Drain, Hello};
+use protocol::frame::Hello;
 use protocol::{CloseCode, Encoding, ServerFrame};
 use realtime::{
     Body as FrameBody, CatchUp, ConnectionMeta, Encoded, Fed, Feed, Opened, Opening, RealtimeMetrics,
@@ -178,8 +178,7 @@ impl Pump {
     /// Says why the stream ends; best effort.
     async fn say_goodbye(&self, code: CloseCode) {
         if code == CloseCode::NodeDrains {
-            let delay = rand::random_range(Duration::ZERO..=self.streams.limits.reconnect_jitter);
-            let drain = ServerFrame::Drain(Drain { after_ms: millis(delay) });
+            let drain = realtime::farewell(self.streams.limits.reconnect_jitter);
             if self.put(data(&Encoded::frame(drain)), None).await.is_err() {
                 return;
             }

@@ -23,7 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use domain::ConnectionId;
 use prometheus::IntGauge;
-use protocol::{CloseCode, Encoding, ServerFrame};
+use protocol::{CloseCode, Encoding};
 use realtime::{Body, Encoded, Feed, Hold, Wire};
 
 use crate::credentials::Credentials;
@@ -122,9 +122,7 @@ async fn live(
 
 /// Says where to go from here; best effort, the close code says the same.
 async fn say_drain(gateway: &Gateway, encoding: Encoding, writer: &mut Writer) {
-    let delay = rand::random_range(Duration::ZERO..=gateway.settings.reconnect_jitter);
-    let after_ms = u64::try_from(delay.as_millis()).unwrap_or(0);
-    let drain = Encoded::frame(ServerFrame::Drain(protocol::frame::Drain { after_ms }));
+    let drain = Encoded::frame(realtime::farewell(gateway.settings.reconnect_jitter));
     let frame = wire(&drain, encoding);
     let _told = tokio::time::timeout(gateway.settings.close_timeout, writer.write(&frame)).await;
 }

@@ -238,6 +238,7 @@ impl Node {
     pub fn serve_http(&self, name: &'static str, server: process::http::Server, deadline: Duration) {
         let drain = self.supervisor.at(Phase::Drain);
         let (closing, drained) = (self.supervisor.token(Phase::Intake), drain.token());
+        let server = server.leaving(self.supervisor.leaving());
         drain.critical(name, async move {
             server.run(closing, deadline).await;
             drained.cancelled().await;

@@ -13,10 +13,12 @@
 //! went away is nothing); a connection over the limit is answered 503 and closed at once, so
 //! that a balancer tries another node; a connection that panics takes only itself along.
 //!
-//! Stopping: when `shutdown` is cancelled the listener closes first, then each connection finishes the
-//! response it is at (an upgraded one is left to its owner), and what has not ended at
-//! the deadline is cut off and counted in the log.
+//! Stopping: once the node says that it leaves ([`Server::leaving`]) each answer asks the peer not to come back on its
+//! connection, so that few wait for another request when `shutdown` is cancelled. Then what waits to be accepted is accepted, the
+//! listener closes, each connection finishes the response it is at and what is on its way (an upgraded one is left to its owner), and what
+//! has not ended at the deadline is cut off and counted in the log.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,6 +27,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -39,6 +43,10 @@ use tower::ServiceExt;
 
 /// How long the loop rests after an accept that failed for want of something (file descriptors, memory).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// How long a connection without a request stays open once the listener closes: what its peer sent just before is on its way,
+/// and would be lost, where the peer could not tell whether it was worked on.
+const ON_ITS_WAY: Duration = Duration::from_millis(250);
 
 /// Least time between two log lines about the same trouble.
 const LOG_EVERY: Duration = Duration::from_secs(5);
@@ -86,25 +94,32 @@ pub struct Server {
     listener: TcpListener,
     router: Router,
     settings: ServeSettings,
+    leaving: CancellationToken,
 }
 
 impl Server {
     /// A server by this name (for the log). It accepts when it is run.
     #[must_use]
     pub fn new(name: &'static str, listener: TcpListener, router: Router, settings: ServeSettings) -> Self {
-        Self { name, listener, router, settings }
+        Self { name, listener, router, settings, leaving: CancellationToken::new() }
+    }
+
+    /// From when this token is cancelled, answers end their connections.
+    #[must_use]
+    pub fn leaving(self, leaving: CancellationToken) -> Self {
+        Self { leaving, ..self }
     }
 
     /// Serves until `shutdown` is cancelled, then waits `deadline` for connections to finish.
     ///
     /// Dropping the future cuts every connection off.
     pub async fn run(self, shutdown: CancellationToken, deadline: Duration) {
-        let Self { name, listener, router, settings } = self;
+        let Self { name, listener, router, settings, leaving } = self;
         let max = settings.max_connections.min(Semaphore::MAX_PERMITS);
-        let serving = Serving { name, router, settings, slots: Arc::new(Semaphore::new(max)) };
+        let serving = Serving { name, router, settings, leaving, slots: Arc::new(Semaphore::new(max)) };
         let mut connections = JoinSet::new();
         serving.accept(&listener, &shutdown, &mut connections).await;
-        drop(listener);
+        serving.accept_waiting(listener, &shutdown, &mut connections);
         serving.finish(connections, deadline).await;
     }
 }
@@ -114,6 +129,7 @@ struct Serving {
     name: &'static str,
     router: Router,
     settings: ServeSettings,
+    leaving: CancellationToken,
     slots: Arc<Semaphore>,
 }
 
@@ -136,19 +152,12 @@ impl Serving {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((socket, peer)) => match self.slots.clone().try_acquire_owned() {
-                    Ok(permit) => {
-                        let slot = Slot { _permit: Arc::new(permit) };
-                        connections.spawn(self.connection(socket, peer, slot, shutdown.clone()));
+                Ok((socket, peer)) => {
+                    if !self.take(socket, peer, shutdown, connections) && full.due() {
+                        let max = self.settings.max_connections;
+                        tracing::warn!(listener = self.name, max, "connection limit reached, refusing");
                     }
-                    Err(_) => {
-                        if full.due() {
-                            let max = self.settings.max_connections;
-                            tracing::warn!(listener = self.name, max, "connection limit reached, refusing");
-                        }
-                        refuse(&socket);
-                    }
-                },
+                }
                 Err(error) if is_about_the_peer(&error) => {}
                 Err(error) => {
                     if failed.due() {
@@ -163,6 +172,40 @@ impl Serving {
         }
     }
 
+    /// Closes the listener, and takes those who connected before: closed with it, what they sent would be lost.
+    fn accept_waiting(
+        &self,
+        listener: TcpListener,
+        shutdown: &CancellationToken,
+        connections: &mut JoinSet<()>,
+    ) {
+        // The kernel is asked, not the runtime, which may not have heard of them yet.
+        let Ok(listener) = listener.into_std() else { return };
+        while let Ok((socket, peer)) = listener.accept() {
+            let socket = socket.set_nonblocking(true).and_then(|()| TcpStream::from_std(socket));
+            if let Ok(socket) = socket {
+                self.take(socket, peer, shutdown, connections);
+            }
+        }
+    }
+
+    /// Serves a connection, or refuses it when there are too many: whether it is served.
+    fn take(
+        &self,
+        socket: TcpStream,
+        peer: SocketAddr,
+        shutdown: &CancellationToken,
+        connections: &mut JoinSet<()>,
+    ) -> bool {
+        let Ok(permit) = self.slots.clone().try_acquire_owned() else {
+            refuse(&socket);
+            return false;
+        };
+        let slot = Slot { _permit: Arc::new(permit) };
+        connections.spawn(self.connection(socket, peer, slot, shutdown.clone()));
+        true
+    }
+
     fn connection(
         &self,
         socket: TcpStream,
@@ -171,6 +214,7 @@ impl Serving {
         shutdown: CancellationToken,
     ) -> impl Future<Output = ()> + Send + use<> {
         let (name, router, settings) = (self.name, self.router.clone(), self.settings.clone());
+        let leaving = self.leaving.clone();
         async move {
             // A socket that refuses is as good as closed.
             if let Err(error) = prepare(&socket, settings.peer_timeout) {
@@ -180,7 +224,14 @@ impl Serving {
             let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
                 request.extensions_mut().insert(ConnectInfo(peer));
                 request.extensions_mut().insert(slot.clone());
-                router.clone().oneshot(request.map(Body::new))
+                let (answer, leaving) = (router.clone().oneshot(request.map(Body::new)), leaving.clone());
+                async move {
+                    let mut answer = answer.await?;
+                    if leaving.is_cancelled() && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+                        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                    }
+                    Ok::<_, Infallible>(answer)
+                }
             });
             let mut builder = http1::Builder::new();
             builder
@@ -192,7 +243,10 @@ impl Serving {
             let ended = tokio::select! {
                 biased;
                 ended = &mut connection => ended,
-                () = shutdown.cancelled() => {
+                () = async {
+                    shutdown.cancelled().await;
+                    tokio::time::sleep(ON_ITS_WAY).await;
+                } => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
                 }

@@ -5,8 +5,8 @@
 //! connection): a panic of one is logged with its name and counted, and the node goes on. A *phase* is
 //! a step of the stop ([`Phase`], in order); each has a cancellation token of its own.
 //!
-//! The stop: readiness off; after [`ShutdownSettings::lead`], phase by phase: cancel the phase's token, wait
-//! for its tasks. All phases share one deadline, of which every later phase keeps a small part for
+//! The stop: readiness off and the token [`Supervisor::leaving`] cancelled; after [`ShutdownSettings::lead`], phase by phase: cancel
+//! the phase's token, wait for its tasks, and say in the log how long that took. All phases share one deadline, of which every later phase keeps a small part for
 //! itself, so that connections that do not leave cannot keep the node from handing its presence over.
 //! What has not left in time is named in the log and aborted.
 //!
@@ -76,6 +76,17 @@ impl Phase {
             Self::Admin => "admin",
         }
     }
+
+    /// What is true once it is over, for whoever reads the log.
+    const fn done(self) -> &'static str {
+        match self {
+            Self::Intake => "nothing new is taken",
+            Self::Drain => "connections, requests and work have ended",
+            Self::Handover => "what waited is written, presence and leases are handed over",
+            Self::Bus => "notifier, listener and relay are closed",
+            Self::Admin => "health and metrics are closed",
+        }
+    }
 }
 
 impl fmt::Display for Phase {
@@ -129,6 +140,7 @@ impl Failure {
 pub struct Supervisor {
     settings: ShutdownSettings,
     groups: [Group; Phase::ALL.len()],
+    leaving: CancellationToken,
     failures: Failures,
 }
 
@@ -137,7 +149,14 @@ impl Supervisor {
     #[must_use]
     pub fn new(settings: ShutdownSettings) -> Self {
         let failures = Failures::default();
-        Self { settings, groups: Phase::ALL.map(|phase| Group::new(phase, failures.clone())), failures }
+        let groups = Phase::ALL.map(|phase| Group::new(phase, failures.clone()));
+        Self { settings, groups, leaving: CancellationToken::new(), failures }
+    }
+
+    /// The token that is cancelled once the node is to stop: it serves on for the lead, but nobody should settle.
+    #[must_use]
+    pub fn leaving(&self) -> CancellationToken {
+        self.leaving.clone()
     }
 
     /// Where tasks that stop in `phase` are started.
@@ -163,14 +182,15 @@ impl Supervisor {
             failure = self.failures.first() => Some(failure),
             _ = stop => None,
         };
+        self.leaving.cancel();
         match &failure {
             Some(failure) => {
                 tracing::error!(task = failure.name, "{failure}, stopping the node");
                 health.drain(failure.to_string());
             }
             None => {
-                tracing::info!("stopping");
                 health.drain("the node was told to stop");
+                tracing::info!(lead = ?self.settings.lead, "stopping: not ready from now on, and going on for the lead");
                 tokio::select! {
                     _ = self.failures.first() => {}
                     () = tokio::time::sleep(self.settings.lead) => {}
@@ -187,14 +207,18 @@ impl Supervisor {
         let end = Instant::now() + deadline;
         let share = (deadline / 10).min(Duration::from_secs(1));
         let mut kept = share * LATER_PHASES;
+        let began = Instant::now();
         for group in &self.groups {
+            let (phase, tasks, step) = (group.phase(), group.tasks().running(), Instant::now());
             let left = group.stop(end - kept).await;
             kept = kept.saturating_sub(share);
-            if !left.is_empty() {
-                tracing::error!(phase = %group.phase(), tasks = left.join(", "), "tasks did not leave in time, aborted");
+            if left.is_empty() {
+                tracing::info!(%phase, tasks, took = ?step.elapsed(), "stopping: {}", phase.done());
+            } else {
+                tracing::error!(%phase, tasks = left.join(", "), "tasks did not leave in time, aborted");
             }
         }
-        tracing::info!("stopped");
+        tracing::info!(took = ?began.elapsed(), "stopped");
     }
 
     fn group(&self, phase: Phase) -> &Group {

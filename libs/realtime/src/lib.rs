@@ -11,6 +11,7 @@
 pub mod catchup;
 pub mod connection;
 pub mod encoded;
+pub mod farewell;
 pub mod guard;
 pub mod hints;
 pub mod hub;
@@ -26,6 +27,7 @@ pub mod view;
 pub use catchup::{CatchUp, Fed, Feed, Progress, Watched};
 pub use connection::{Connection, ConnectionMeta, Focus, Hold};
 pub use encoded::{Body, Encoded, Path, Wire};
+pub use farewell::farewell;
 pub use guard::Guard;
 pub use hints::{HintTask, Hints};
 pub use hub::Hub;

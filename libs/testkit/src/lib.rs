@@ -3,6 +3,7 @@
 //! - [`postgres`]: a database per test on a server that all tests of the workspace share, and servers of a test's own.
 //! - [`proxy`]: TCP with faults: cut, stalled, slow, late, refused.
 //! - [`cluster`]: api, gateway and worker processes, to be killed, stopped, frozen and cut off.
+//! - [`nginx`]: a real proxy in front of nodes.
 //! - [`model`]: a language model that says what the test wants.
 //! - [`push`]: a push service that reads what it is sent, and answers as the test wants.
 //! - [`port`]: ports that stay a test's own over restarts.
@@ -18,6 +19,7 @@
 pub mod cluster;
 pub mod http;
 pub mod model;
+pub mod nginx;
 pub mod port;
 pub mod postgres;
 pub mod proxy;

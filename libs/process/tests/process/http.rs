@@ -29,6 +29,7 @@ struct Running {
     address: SocketAddr,
     entered: mpsc::UnboundedReceiver<()>,
     leave: CancellationToken,
+    leaving: CancellationToken,
     shutdown: CancellationToken,
     server: JoinHandle<()>,
 }
@@ -43,9 +44,10 @@ async fn run(settings: ServeSettings, deadline: Duration) -> Running {
         .route("/panic", get(|| async { panic!("a handler that panics") as () }))
         .route("/echo", get(echo))
         .with_state(Stage { entered, leave: leave.clone() });
-    let server = Server::new("test", listener, router, settings);
+    let leaving = CancellationToken::new();
+    let server = Server::new("test", listener, router, settings).leaving(leaving.clone());
     let server = tokio::spawn(server.run(shutdown.clone(), deadline));
-    Running { address, entered: receiver, leave, shutdown, server }
+    Running { address, entered: receiver, leave, leaving, shutdown, server }
 }
 
 async fn slow(State(stage): State<Stage>) -> &'static str {
@@ -132,6 +134,43 @@ async fn a_stop_lets_requests_finish_and_closes_idle_connections() {
     running.leave.cancel();
     assert!(busy.read_to_end().await.ends_with("done"));
     left(running.server).await;
+}
+
+#[tokio::test]
+async fn once_the_node_leaves_an_answer_ends_its_connection() {
+    let running = run(ServeSettings::default(), LIMIT).await;
+    let mut wire = Wire::connect(running.address).await;
+    wire.get("/peer").await;
+    wire.read_until("127.0.0.1").await;
+    running.leaving.cancel();
+    wire.get("/peer").await;
+    let answer = wire.read_to_end().await;
+    assert!(answer.contains("connection: close") && answer.contains("127.0.0.1"), "{answer}");
+    let mut next = Wire::connect(running.address).await;
+    next.get("/peer").await;
+    assert!(next.read_to_end().await.contains("127.0.0.1"), "others are still served");
+}
+
+#[tokio::test]
+async fn who_connected_before_the_listener_closed_is_answered() {
+    // One after the other they meet the moment in which it closes.
+    for _ in 0..10 {
+        let running = run(ServeSettings::default(), LIMIT).await;
+        let mut wires = Vec::new();
+        for _ in 0..10 {
+            wires.push(Wire::connect(running.address).await);
+        }
+        running.leaving.cancel();
+        running.shutdown.cancel();
+        for wire in &mut wires {
+            wire.get("/peer").await;
+        }
+        for wire in &mut wires {
+            let answer = wire.read_to_end().await;
+            assert!(answer.contains("127.0.0.1"), "{answer:?}");
+        }
+        left(running.server).await;
+    }
 }
 
 #[tokio::test]
