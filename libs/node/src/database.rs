@@ -58,7 +58,7 @@ fn place(settings: &DatabaseSettings) -> String {
 fn advice(said: &str) -> &'static str {
     match said.split(' ').next().unwrap_or_default() {
         "3D000" => "create it there (createdb) and run `switchboard migrate`, or correct database.url",
-        "28P01" => "correct the user or the password in database.url",
+        "28P01" => "correct the user in database.url, or the password there or in database.password",
         "28000" => "correct the user in database.url, or let it in (pg_hba.conf)",
         "53300" => "raise max_connections of PostgreSQL, or lower database.pool_size of the nodes",
         _ => "check database.url, and that PostgreSQL runs there and lets this machine in",

@@ -9,8 +9,12 @@
 //! comma separated text there and in flags; empty text for a setting that is unset by default
 //! leaves it unset, so that `${NAME:-}` in a compose file does no harm.
 //!
-//! Values of keys that look like secrets are never shown in an error.
+//! Behind every key `_file` names a file that holds the value (`SWITCHBOARD__DATABASE__PASSWORD_FILE`,
+//! `database.password_file`), so that a secret need not stand in the environment.
+//!
+//! Values of keys that look like secrets, or that came from such a file, are never shown in an error.
 
+mod content;
 mod error;
 mod page;
 mod tree;
@@ -119,7 +123,8 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// A file that can't be read or is no TOML, an unknown key, a value that its key does not take.
+    /// A file that can't be read or is no TOML, an unknown key, a value that its key does not take, a key that is set
+    /// and read from a file at once.
     pub fn load<S: Default + Serialize + DeserializeOwned>(&self) -> Result<Loaded<S>, SettingsError> {
         let known = Known::of::<S>(&self.lists)?;
         let mut tree = Tree::default();

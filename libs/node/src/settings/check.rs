@@ -293,6 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn a_password_beside_one_in_the_url_is_told_without_either() {
+        let url = Loader::new().flag("database.url", "postgres://alex:hunter2@db.example.com/chat");
+        let loader = url.environment([("SWITCHBOARD__DATABASE__PASSWORD", "hunter3")]);
+        let message = Settings::load(&loader).expect_err("two passwords").to_string();
+        for part in ["database.password", "SWITCHBOARD__DATABASE__PASSWORD", "while database.url has"] {
+            assert!(message.contains(part), "{message} lacks {part}");
+        }
+        assert!(!message.contains("hunter"), "{message}");
+    }
+
+    #[test]
     fn secrets_of_pushes_are_told_without_being_shown() {
         for (key, value) in [
             ("push.webhook_url", "https://alex:hunter2@relay.example.com"),

@@ -14,6 +14,33 @@ pub enum Source {
     Variable(String),
     /// The command line.
     Flag(String),
+    /// The content of a file that another source names.
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Who named it.
+        named_by: Box<Self>,
+    },
+}
+
+impl Source {
+    /// The source that says so in the end.
+    fn origin(&self) -> &Self {
+        match self {
+            Self::Content { named_by, .. } => named_by.origin(),
+            itself => itself,
+        }
+    }
+
+    /// Whether the value is the content of a file that was named.
+    pub(super) const fn is_content(&self) -> bool {
+        matches!(self, Self::Content { .. })
+    }
+
+    /// Whether both are of the same rank: neither overrules the other.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        std::mem::discriminant(self.origin()) == std::mem::discriminant(other.origin())
+    }
 }
 
 impl fmt::Display for Source {
@@ -23,6 +50,7 @@ impl fmt::Display for Source {
             Self::File(path) => write!(f, "the file {}", path.display()),
             Self::Variable(name) => write!(f, "the environment variable {name}"),
             Self::Flag(key) => write!(f, "the command line (for {key})"),
+            Self::Content { path, named_by } => write!(f, "the file {}, named by {named_by}", path.display()),
         }
     }
 }
@@ -69,6 +97,28 @@ pub enum SettingsError {
         source_of: Source,
         /// What the key takes.
         allowed: String,
+    },
+    /// The file whose content is to be the value of a key can't be used. What it holds is not shown.
+    #[error("setting {key}: the file {}, named by {named_by}, {reason}", path.display())]
+    Content {
+        /// The key.
+        key: String,
+        /// The file.
+        path: PathBuf,
+        /// Who named it.
+        named_by: Source,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A key has a value and a file that holds its value, and neither overrules the other.
+    #[error("setting {key}: it is set by {first} and by {second}; give one of them")]
+    Twice {
+        /// The key.
+        key: String,
+        /// Who gave it first.
+        first: Source,
+        /// Who gave it too.
+        second: Source,
     },
     /// The settings type itself is at fault: its default can't be written out as a tree of keys.
     #[error("the default settings can't be written out: {0}")]

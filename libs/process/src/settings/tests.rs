@@ -234,6 +234,91 @@ fn a_missing_file_is_named_with_who_named_it() {
 }
 
 #[test]
+fn a_value_is_read_from_the_file_that_is_named() {
+    let (seal, pins) = (file("hunter2\r\n\n"), file("1,2"));
+    let listen = file("127.0.0.1:7");
+    let settings = file(&format!(
+        "[secrets]\nseal_key_file = {:?}\n[gateway]\nlisten_file = {:?}\n",
+        seal.path().display().to_string(),
+        listen.path().display().to_string()
+    ));
+    let pins_path = pins.path().display().to_string();
+    let loader = Loader::new().file(Some(settings.path())).environment([
+        ("SWITCHBOARD__SECRETS__PINS_FILE", pins_path.as_str()),
+        // As a compose file leaves what is not set.
+        ("SWITCHBOARD__LOG__FILTER_FILE", ""),
+        // Overrules the file.
+        ("SWITCHBOARD__GATEWAY__LISTEN", "127.0.0.1:8"),
+    ]);
+    let loaded = loader.load::<Settings>().expect("good settings");
+    let Settings { secrets, gateway, log, .. } = &loaded.settings;
+    assert_eq!((secrets.seal_key.as_deref(), secrets.pins.as_slice()), (Some("hunter2"), &[1, 2][..]));
+    assert_eq!((gateway.listen.port(), log), (8, &LogSettings::default()));
+    let variable = Source::Variable("SWITCHBOARD__SECRETS__PINS_FILE".to_owned());
+    let from = Source::Content { path: pins.path().to_owned(), named_by: Box::new(variable) };
+    assert_eq!(loaded.source("secrets.pins"), from);
+}
+
+#[test]
+fn a_file_that_holds_no_value_is_named_with_who_named_it() {
+    let (empty, binary) = (file("\n"), tempfile::NamedTempFile::new().expect("temporary file"));
+    std::fs::write(binary.path(), b"hunter2\xff").expect("written");
+    let directory = tempfile::tempdir().expect("a directory");
+    for (path, reason) in [
+        (Path::new("no-such-secret"), "can't be read: No such file"),
+        (directory.path(), "can't be read: Is a directory"),
+        (Path::new("/dev/zero"), "is longer than"),
+        (empty.path(), "is empty"),
+        (binary.path(), "is no UTF-8"),
+    ] {
+        let shown = path.display().to_string();
+        let variable = "SWITCHBOARD__SECRETS__SEAL_KEY_FILE";
+        let message = refused(&Loader::new().environment([(variable, shown.as_str())]));
+        for part in ["secrets.seal_key", variable, &shown, reason] {
+            assert!(message.contains(part), "{message} lacks {part}");
+        }
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+}
+
+#[test]
+fn what_a_file_holds_is_never_shown() {
+    let secret = file("hunter2\n");
+    let path = secret.path().display().to_string();
+    for key in ["gateway.shards", "gateway.listen", "log.format", "secrets.pins"] {
+        let message = refused(&Loader::new().flag(format!("{key}_file"), &path));
+        assert!(message.contains(key) && message.contains(&path), "{message}");
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+}
+
+#[test]
+fn a_value_and_a_file_of_the_same_rank_are_refused() {
+    let secret = file("hunter2\n");
+    let path = secret.path().display().to_string();
+    let (plain, named) = ("SWITCHBOARD__SECRETS__SEAL_KEY", "SWITCHBOARD__SECRETS__SEAL_KEY_FILE");
+    for variables in [[(plain, "x"), (named, &path)], [(named, &path), (plain, "x")]] {
+        let message = refused(&Loader::new().environment(variables));
+        for part in ["secrets.seal_key", plain, named, "give one of them"] {
+            assert!(message.contains(part), "{message} lacks {part}");
+        }
+    }
+    let both = file(&format!("[secrets]\nseal_key = \"x\"\nseal_key_file = {path:?}\n"));
+    assert!(refused(&Loader::new().file(Some(both.path()))).contains("give one of them"));
+}
+
+#[test]
+fn only_keys_with_a_value_can_be_read_from_a_file() {
+    let message = refused(&Loader::new().flag("database.tken_ttl_file", "x"));
+    assert!(message.contains("did you mean database.token_ttl_file?"), "{message}");
+    let message = refused(&Loader::new().flag("database_file", "x"));
+    assert!(message.contains("unknown setting database_file"), "{message}");
+    let number = file("[secrets]\nseal_key_file = 5\n");
+    let message = refused(&Loader::new().file(Some(number.path())));
+    assert!(message.contains("secrets.seal_key_file") && message.contains("the path of a file"), "{message}");
+}
+
+#[test]
 fn the_reference_lists_every_key_with_its_default() {
     let reference = reference::<Settings>().expect("a tree");
     let default_of =

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+use super::content;
 use super::error::{SettingsError, Source};
 
 /// The keys that a settings type has, with their defaults.
@@ -64,8 +65,17 @@ impl Known {
         if self.takes(key) {
             return Ok(());
         }
-        let source_of = source_of.clone();
-        Err(SettingsError::UnknownKey { key: key.to_owned(), source_of, nearest: self.nearest(key) })
+        let nearest = match key.strip_suffix(content::SUFFIX) {
+            Some(of) => self.nearest(of).map(|nearest| nearest + content::SUFFIX),
+            None => self.nearest(key),
+        };
+        Err(SettingsError::UnknownKey { key: key.to_owned(), source_of: source_of.clone(), nearest })
+    }
+
+    /// The key whose value is in the file that `key` names.
+    fn held_by_file<'a>(&self, key: &'a str) -> Option<&'a str> {
+        let of = key.strip_suffix(content::SUFFIX).filter(|_| !self.takes(key))?;
+        self.default_of(of).is_some_and(|default| !default.is_object()).then_some(of)
     }
 
     /// Whether the value of `key` must not be shown. Numbers, switches and durations are no secrets,
@@ -132,8 +142,16 @@ impl Tree {
             if key.is_empty() || (value.as_object().is_some_and(serde_json::Map::is_empty) && section()) {
                 continue;
             }
+            if known.held_by_file(&key).is_some() {
+                let Json::String(named) = &value else {
+                    let (given, allowed) = (format!("{:?}", shown(&value)), "the path of a file".to_owned());
+                    return Err(SettingsError::BadValue { key, given, source_of: source, allowed });
+                };
+                self.add_text(&key, named, source.clone(), known)?;
+                continue;
+            }
             known.check(&key, &source)?;
-            self.insert(key, value, source.clone());
+            self.insert(key, value, source.clone())?;
         }
         Ok(())
     }
@@ -145,6 +163,16 @@ impl Tree {
         source: Source,
         known: &Known,
     ) -> Result<(), SettingsError> {
+        if let Some(of) = known.held_by_file(key) {
+            // As `${NAME:-}` leaves it.
+            if text.is_empty() {
+                return Ok(());
+            }
+            let path = Path::new(text);
+            let content = content::read(of, path, &source)?;
+            let source = Source::Content { path: path.to_owned(), named_by: Box::new(source) };
+            return self.add_text(of, &content, source, known);
+        }
         known.check(key, &source)?;
         let value = if known.is_list(key) {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
@@ -154,26 +182,37 @@ impl Tree {
         } else {
             Json::String(text.to_owned())
         };
-        self.insert(key.to_owned(), value, source);
-        Ok(())
+        self.insert(key.to_owned(), value, source)
     }
 
     /// A later value replaces what an earlier source put at the same key, below it, or above it.
-    fn insert(&mut self, key: String, value: Json, source: Source) {
+    fn insert(&mut self, key: String, value: Json, source: Source) -> Result<(), SettingsError> {
+        if let Some((_, first)) = self.values.get(&key)
+            && first.is_beside(&source)
+            && (first.is_content() || source.is_content())
+        {
+            return Err(SettingsError::Twice { key, first: first.clone(), second: source });
+        }
         let related = |other: &str| {
             let below = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
             below(other, &key) || below(&key, other)
         };
         self.values.retain(|other, (_, from)| *from == source || !related(other));
         self.values.insert(key, (value, source));
+        Ok(())
     }
 
     pub(super) fn source(&self, key: &str) -> Source {
         self.values.get(key).map_or(Source::Default, |(_, source)| source.clone())
     }
 
+    /// Whether the value of `key` must not be shown: what is kept in a file of its own is a secret, whatever the key.
+    fn is_secret(&self, key: &str, known: &Known) -> bool {
+        known.is_secret(key) || self.source(key).is_content()
+    }
+
     pub(super) fn refuse(&self, key: &str, allowed: String, known: &Known) -> SettingsError {
-        let given = if known.is_secret(key) {
+        let given = if self.is_secret(key, known) {
             "its value (not shown, it may be a secret)".to_owned()
         } else {
             let value = self.values.get(key).map(|(value, _)| value).or_else(|| known.default_of(key));
@@ -203,7 +242,7 @@ impl Tree {
             _ => error.inner().to_string(),
         };
         let allowed =
-            if known.is_secret(&key) { known.allowed(&key).to_owned() } else { allowed_in(&reason) };
+            if self.is_secret(&key, known) { known.allowed(&key).to_owned() } else { allowed_in(&reason) };
         Err(self.refuse(&key, allowed, known))
     }
 }

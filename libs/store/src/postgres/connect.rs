@@ -62,6 +62,17 @@ impl Connector {
     pub fn new(settings: &DatabaseSettings, purpose: &str) -> Result<Self, StoreError> {
         settings.check()?;
         let Target { mut config, protection, root_file } = parse(&settings.url)?;
+        if let Some(password) = &settings.password {
+            if config.get_password().is_some() {
+                return Err(Invalid::described(
+                    "database.password",
+                    "a second password",
+                    "nothing while database.url has a password",
+                )
+                .into());
+            }
+            config.password(password);
+        }
         let tls = tls::connector(protection, root_file.as_deref())
             .map_err(|text| Invalid::described(URL_FIELD, text, "certificates that can be read"))?;
         config
@@ -248,6 +259,22 @@ mod tests {
         let secret = refused("postgres://sam:hunter2@hunter2@db.example.com/chat");
         assert!(!secret.is_empty() && !secret.contains("hunter"), "{secret}");
         assert!(parse("postgres://sam:hunter?sslmode=x@db.example.com/chat?sslmode=require").is_ok());
+    }
+
+    #[test]
+    fn the_password_may_stand_beside_the_url_but_not_twice() {
+        let settings = |url: &str| DatabaseSettings {
+            password: Some("pa ss/w@rd".to_owned()),
+            ..DatabaseSettings::with_url(url)
+        };
+        let connector =
+            Connector::new(&settings("postgres://sam@db.example.com/chat"), "test").expect("good");
+        assert_eq!(connector.config.get_password(), Some(&b"pa ss/w@rd"[..]));
+        for url in ["postgres://sam:hunter2@db.example.com/chat", "postgres://sam@db.example.com/?password=x"]
+        {
+            let error = Connector::new(&settings(url), "test").expect_err("two passwords").to_string();
+            assert!(error.contains("database.password") && !error.contains("hunter2"), "{error}");
+        }
     }
 
     #[test]

@@ -21,6 +21,11 @@ pub struct DatabaseSettings {
     /// Written out, it shows no password.
     #[serde(serialize_with = "without_password")]
     pub url: String,
+    /// The password, where the URL has none: so that it can be kept in a file of its own.
+    ///
+    /// Never written out.
+    #[serde(serialize_with = "nothing")]
+    pub password: Option<String>,
     /// Connections of one process for statements; notifier and listener have their own beside them.
     pub pool_size: usize,
     /// A statement that takes longer is ended by the database. Half of it is the longest wait for a lock.
@@ -38,6 +43,7 @@ impl Default for DatabaseSettings {
     fn default() -> Self {
         Self {
             url: String::new(),
+            password: None,
             pool_size: 16,
             statement_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(5),
@@ -82,6 +88,7 @@ impl fmt::Debug for DatabaseSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DatabaseSettings")
             .field("url", &shown(&self.url))
+            .field("password", &self.password.as_ref().map(|_| "not shown"))
             .field("pool_size", &self.pool_size)
             .field("statement_timeout", &self.statement_timeout)
             .field("connect_timeout", &self.connect_timeout)
@@ -92,6 +99,10 @@ impl fmt::Debug for DatabaseSettings {
 
 fn without_password<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&shown(url))
+}
+
+fn nothing<S: Serializer>(_: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_none()
 }
 
 #[cfg(test)]
@@ -114,6 +125,12 @@ mod tests {
             for text in [&debug, &json] {
                 assert!(!text.contains("hunter2"), "{text}");
             }
+        }
+        let settings =
+            DatabaseSettings { password: Some("hunter2".to_owned()), ..DatabaseSettings::default() };
+        let json = serde_json::to_string(&settings).expect("serializes");
+        for text in [&format!("{settings:?}"), &json] {
+            assert!(text.contains("password") && !text.contains("hunter2"), "{text}");
         }
         assert_eq!(
             shown("postgres://sam:hunter2@db.example.com:5433/chat"),
