@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cluster::Role;
 
@@ -63,6 +63,12 @@ pub enum Command {
     Nodes(Administered),
     /// Looks for what is wrong with database, listener, clocks and keys, and says what to do.
     Doctor(Administered),
+    /// Asks the node of this configuration, at its `admin.listen`, whether it is well: for health checks of containers.
+    Healthcheck {
+        /// What is asked.
+        #[arg(value_enum, default_value = "ready")]
+        about: Health,
+    },
     /// An agent that answers with a language model behind any OpenAI-compatible API. The API's key, if it wants one, comes
     /// from SWITCHBOARD_OPENAI_API_KEY, OPENAI_API_KEY, or a file.
     Agent(AgentArgs),
@@ -85,7 +91,11 @@ impl Command {
     #[must_use]
     pub const fn administered(&self) -> Option<&Administered> {
         match self {
-            Self::Cluster(_) | Self::Node { .. } | Self::Agent(_) | Self::DemoAgent(_) => None,
+            Self::Cluster(_)
+            | Self::Node { .. }
+            | Self::Healthcheck { .. }
+            | Self::Agent(_)
+            | Self::DemoAgent(_) => None,
             Self::Nodes(administered)
             | Self::Doctor(administered)
             | Self::Keys(KeysCommand::List(administered))
@@ -93,6 +103,15 @@ impl Command {
             | Self::Migrate { administered, .. } => Some(administered),
         }
     }
+}
+
+/// What a health check asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Health {
+    /// Whether the process answers; nothing outside of it is asked. Whoever restarts what is not well asks this.
+    Live,
+    /// Whether it can serve: its database answers, other nodes are heard, it does not stop. Whoever sends requests asks this.
+    Ready,
 }
 
 /// What a command of an administrator is about: the database and keys of the configuration, or those of a local cluster.
@@ -294,6 +313,8 @@ mod tests {
             "switchboard doctor --config c.toml",
             "switchboard doctor --data-dir d",
             "switchboard keys list --data-dir d",
+            "switchboard healthcheck",
+            "switchboard healthcheck live",
             "switchboard node api --tethered",
             "switchboard cluster --demo-agent",
             "switchboard demo-agent --url https://chat.example.com --token-file token",

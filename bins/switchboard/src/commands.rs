@@ -5,6 +5,7 @@ mod agent;
 mod all;
 mod demo_agent;
 mod doctor;
+mod healthcheck;
 mod keys;
 mod local_cluster;
 mod migrate;
@@ -50,6 +51,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Keys(KeysCommand::List(_)) => finish(keys::list(settings)),
         Command::Nodes(_) => finish(nodes::run(settings)),
         Command::Doctor(_) => finish(doctor::run(settings)),
+        Command::Healthcheck { about } => finish(healthcheck::run(settings, about)),
         Command::Agent(arguments) => finish(agent::run(arguments, settings)),
         Command::DemoAgent(arguments) => finish(demo_agent::run(arguments, settings)),
     }

@@ -6,6 +6,7 @@
 //!
 //! What never lives here: what a role does.
 
+mod ask;
 pub mod cli;
 pub mod cluster;
 pub mod commands;

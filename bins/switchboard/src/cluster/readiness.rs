@@ -1,31 +1,22 @@
 //! Asks nodes whether they are ready.
 
-use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
+
+use crate::ask::ask;
 
 /// How often a node that is not ready is asked.
 const ASK: Duration = Duration::from_millis(50);
-
-/// How long an answer may take: a node gives its own checks two seconds.
-const ANSWER: Duration = Duration::from_secs(5);
-
-/// No answer of a node is longer.
-const LONGEST: u64 = 64 * 1024;
 
 /// Waits until the node says that it is ready; after `limit` gives its last answer.
 pub(super) async fn until_ready(admin: SocketAddr, limit: Duration) -> Result<(), String> {
     let deadline = Instant::now() + limit;
     loop {
-        let last = match timeout(ANSWER, get(admin, "/healthz/ready")).await {
-            Ok(Ok((200, _))) => return Ok(()),
-            Ok(Ok((status, body))) => format!("{status} {body}"),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("none within {ANSWER:?}"),
+        let last = match ask(admin, "/healthz/ready").await {
+            Ok(()) => return Ok(()),
+            Err(last) => last,
         };
         if Instant::now() >= deadline {
             return Err(last);
@@ -34,21 +25,9 @@ pub(super) async fn until_ready(admin: SocketAddr, limit: Duration) -> Result<()
     }
 }
 
-/// Gets `path`: the status and the body.
-async fn get(address: SocketAddr, path: &str) -> io::Result<(u16, String)> {
-    let mut stream = TcpStream::connect(address).await?;
-    // Of version 1.0 the answer ends with the connection, and is never chunked.
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut answer).await?;
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    Ok((status.ok_or(io::ErrorKind::InvalidData)?, body.to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
     use super::*;

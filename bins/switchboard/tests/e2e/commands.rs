@@ -3,7 +3,10 @@
 use std::fs;
 use std::process::Command;
 
+use testkit::http::Request;
 use testkit::postgres::TestDatabase;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
 
 use crate::program::{program, run, run_with};
 
@@ -69,6 +72,48 @@ async fn a_bad_setting_is_told_with_its_key_and_its_source_by_every_command() {
     fs::write(&file, "[http]\nlisten = \"127.0.0.1:0\"\n").expect("written");
     let good = run(program(&format!("--check-config --config {path}"))).await.good();
     assert_eq!(good.out, "the configuration is good\n");
+}
+
+#[tokio::test]
+async fn a_health_check_says_what_the_node_beside_it_says() {
+    let node = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let listen = format!("0.0.0.0:{}", node.local_addr().expect("an address").port());
+    let check = |arguments: &str| {
+        let mut command = program(arguments);
+        command.env("SWITCHBOARD__ADMIN__LISTEN", &listen);
+        run(command)
+    };
+    let answer = async |target: &str, answer: &str| {
+        let (mut stream, _) = node.accept().await.expect("a connection");
+        let request = Request::read(&mut stream).await.expect("a request");
+        assert!(request.target.starts_with(target), "{request:?}");
+        stream.write_all(answer.as_bytes()).await.expect("sent");
+    };
+    let (ran, ()) =
+        tokio::join!(check("healthcheck live"), answer("GET /healthz/live ", "HTTP/1.1 200 OK\r\n\r\n"));
+    assert_eq!(ran.good().out, "live\n");
+    let unready = "HTTP/1.1 503 Service Unavailable\r\n\r\n{\"draining\":\"the node was told to stop\"}";
+    let (ran, ()) = tokio::join!(check("healthcheck"), answer("GET /healthz/ready ", unready));
+    ran.refused(1, &[&listen, "is not ready", "503", "the node was told to stop"]);
+    drop(node);
+    check("healthcheck").await.refused(1, &[&listen, "refused"]);
+}
+
+#[tokio::test]
+async fn a_secret_comes_from_a_file() {
+    let database = TestDatabase::empty().await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let (url, missing) = (dir.path().join("url"), dir.path().join("missing"));
+    fs::write(&url, format!("{}\n", database.url())).expect("written");
+    let with = |variable: &str, path: &std::path::Path| {
+        let mut command = program("migrate");
+        command.env(variable, path);
+        run(command)
+    };
+    assert!(with("SWITCHBOARD__DATABASE__URL_FILE", &url).await.good().out.contains("applied 0001"));
+    let variable = "SWITCHBOARD__DATABASE__PASSWORD_FILE";
+    let parts = ["database.password", variable, &missing.display().to_string(), "No such file"];
+    with(variable, &missing).await.refused(2, &parts);
 }
 
 #[tokio::test]
