@@ -3,7 +3,9 @@
 //! Here lives what checks or drives the repository itself: the order of a test run, the tools it needs, the rules of
 //! tidiness and of layers, the conformance run. What never lives here: anything that the product needs.
 
+mod compose;
 mod conformance;
+mod image;
 mod layers;
 mod lexer;
 mod repo;
@@ -40,6 +42,10 @@ enum Command {
     Tidy,
     /// Dependencies point down only, and none is unused
     Layers,
+    /// The container image: hadolint, pinned bases, nobody's root
+    Image,
+    /// The compose files, read by the real parser: every service confined, limited, watched, and stopped in order
+    Compose,
     /// Unit and integration tests
     Unit,
     /// Examples in documentation

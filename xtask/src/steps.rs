@@ -5,7 +5,7 @@ use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
 use crate::repo::Repo;
-use crate::{Command, Outcome, conformance, layers, tidy, tools};
+use crate::{Command, Outcome, compose, conformance, image, layers, tidy, tools};
 
 /// The test run, in order: what is quick and often wrong comes first.
 const TEST: &[Command] = &[
@@ -13,6 +13,8 @@ const TEST: &[Command] = &[
     Command::Fmt,
     Command::Tidy,
     Command::Layers,
+    Command::Image,
+    Command::Compose,
     Command::Lint,
     Command::Unit,
     Command::Doc,
@@ -57,6 +59,8 @@ fn step(repo: &Repo, command: Command) -> Outcome {
         Command::Lint => cargo(repo, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         Command::Tidy => tidy::check(repo),
         Command::Layers => layers::check(repo),
+        Command::Image => image::check(repo),
+        Command::Compose => compose::check(repo),
         Command::Unit => cargo(repo, &["nextest", "run", "--workspace"]),
         Command::Doc => cargo(repo, &["test", "--doc", "--workspace"]),
         Command::Conformance => conformance::check(repo),
@@ -72,6 +76,8 @@ fn name(command: Command) -> &'static str {
         Command::Lint => "lint",
         Command::Tidy => "tidy",
         Command::Layers => "layers",
+        Command::Image => "image",
+        Command::Compose => "compose",
         Command::Unit => "unit",
         Command::Doc => "doc",
         Command::Conformance => "conformance",

