@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::image;
 use crate::repo::{Repo, output};
 use crate::steps::say;
-use crate::tools;
+use crate::tools::python::COMPOSE;
 
 /// The files as people give them together.
 const TOGETHER: [&[&str]; 2] = [&["compose.yaml"], &["compose.yaml", "compose.observability.yaml"]];
@@ -41,7 +41,7 @@ pub(crate) fn check(repo: &Repo) -> Outcome {
 
 /// What the parser makes of these files, without anything of whoever runs this.
 fn read(repo: &Repo, files: &[&str]) -> Outcome<Json> {
-    let mut process = Process::new(tools::compose(repo)?);
+    let mut process = Process::new(COMPOSE.install(repo)?);
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("SWITCHBOARD_") || name.starts_with("COMPOSE_"))
         {

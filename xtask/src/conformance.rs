@@ -14,14 +14,14 @@ use serde_json::Value as Json;
 use crate::Outcome;
 use crate::repo::Repo;
 use crate::steps::{passes, say};
-use crate::tools;
+use crate::tools::python::KOSOKU;
 
 /// Cases without those about compression; fewer means that the run did not do its work.
 const CASES: usize = 301;
 
 /// Runs every case and judges the answers.
 pub(crate) fn check(repo: &Repo) -> Outcome {
-    let kosoku = tools::kosoku(repo)?;
+    let kosoku = KOSOKU.install(repo)?;
     let mut build = Process::new("cargo");
     build.args(["build", "--quiet", "--package", "switchboard-gateway", "--example", "echo"]);
     passes(build.current_dir(&repo.root))?;

@@ -8,7 +8,7 @@ use std::process::Command as Process;
 use crate::Outcome;
 use crate::repo::Repo;
 use crate::steps::{passes, say};
-use crate::tools;
+use crate::tools::python::HADOLINT;
 
 /// Checks the Dockerfile and what goes into its build.
 pub(crate) fn check(repo: &Repo) -> Outcome {
@@ -20,7 +20,7 @@ pub(crate) fn check(repo: &Repo) -> Outcome {
     if !faults.is_empty() {
         return Err(faults.join("\n"));
     }
-    passes(Process::new(tools::hadolint(repo)?).arg("Dockerfile").current_dir(&repo.root))?;
+    passes(Process::new(HADOLINT.install(repo)?).arg("Dockerfile").current_dir(&repo.root))?;
     say("the image is as it should be");
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Here lives what checks or drives the repository itself: the order of a test run, the tools it needs, the rules of
 //! tidiness and of layers, the conformance run. What never lives here: anything that the product needs.
 
+mod chart;
 mod compose;
 mod conformance;
 mod image;
@@ -52,6 +53,8 @@ enum Command {
     Doc,
     /// The WebSocket layer against Autobahn's cases
     Conformance,
+    /// The chart for Kubernetes, its alert rules and its dashboard
+    Chart,
     /// Licences, bans and sources of dependencies (needs cargo-deny; not part of the test run)
     Deny,
 }

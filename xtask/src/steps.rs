@@ -5,7 +5,7 @@ use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
 use crate::repo::Repo;
-use crate::{Command, Outcome, compose, conformance, image, layers, tidy, tools};
+use crate::{Command, Outcome, chart, compose, conformance, image, layers, tidy, tools};
 
 /// The test run, in order: what is quick and often wrong comes first.
 const TEST: &[Command] = &[
@@ -19,6 +19,7 @@ const TEST: &[Command] = &[
     Command::Unit,
     Command::Doc,
     Command::Conformance,
+    Command::Chart,
 ];
 
 /// Runs one command.
@@ -64,6 +65,7 @@ fn step(repo: &Repo, command: Command) -> Outcome {
         Command::Unit => cargo(repo, &["nextest", "run", "--workspace"]),
         Command::Doc => cargo(repo, &["test", "--doc", "--workspace"]),
         Command::Conformance => conformance::check(repo),
+        Command::Chart => chart::check(repo),
         Command::Deny => cargo(repo, &["deny", "check", "bans", "licenses", "sources"]),
     }
 }
@@ -81,6 +83,7 @@ fn name(command: Command) -> &'static str {
         Command::Unit => "unit",
         Command::Doc => "doc",
         Command::Conformance => "conformance",
+        Command::Chart => "chart",
         Command::Deny => "deny",
     }
 }

