@@ -140,19 +140,21 @@ fn open_ports(service: &Json) -> Vec<String> {
     open.map(|port| format!("port {} is published to everybody", port["target"])).collect()
 }
 
-/// Configurations that are files of the repository.
+/// Configurations are files of the repository: compose can't write them into a container that is read-only.
 fn missing_files(project: &Json) -> Vec<String> {
     let configs = project["configs"].as_object().into_iter().flatten();
-    let files = configs.filter_map(|(name, config)| Some((name, config["file"].as_str()?)));
-    files
-        .filter(|(_, file)| !Path::new(file).is_file())
-        .map(|(name, file)| format!("the configuration {name} is a file that is not there: {file}"))
-        .collect()
+    let wrong = configs.filter_map(|(name, config)| match config["file"].as_str() {
+        Some(file) if Path::new(file).is_file() => None,
+        Some(file) => Some(format!("the configuration {name} is a file that is not there: {file}")),
+        None => Some(format!("the configuration {name} is no file, so a read-only container can't have it")),
+    });
+    wrong.collect()
 }
 
 /// Where there is a Prometheus, it asks every node.
 fn not_scraped(project: &Json) -> Vec<String> {
-    let Some(targets) = project["configs"]["prometheus"]["content"].as_str() else { return Vec::new() };
+    let file = project["configs"]["prometheus"]["file"].as_str();
+    let Some(targets) = file.and_then(|file| std::fs::read_to_string(file).ok()) else { return Vec::new() };
     services(project)
         .filter(|(_, service)| is_ours(service) && service["restart"] != "no")
         .map(|(name, _)| format!("{name}:9600"))

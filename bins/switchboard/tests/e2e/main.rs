@@ -7,6 +7,7 @@ mod bridge;
 mod chaos;
 mod commands;
 mod completion;
+mod compose;
 mod conversation;
 mod devices;
 mod doors;

@@ -73,20 +73,17 @@ fn each_rule_finds_its_breach() {
 
 #[test]
 fn files_and_targets_that_are_missing_are_found() {
-    let scraped = |targets: &str| {
-        faults(
-            &json!({
-                "services": {"api-1": node()},
-                "configs": {"prometheus": {"content": targets}, "alerts": {"file": "/no/such/file"}},
-            }),
-            DEADLINE,
-        )
-    };
+    let of = |configs: Json| faults(&json!({"services": {"api-1": node()}, "configs": configs}), DEADLINE);
     assert_eq!(
-        scraped("api-1:9600"),
+        of(json!({"alerts": {"file": "/no/such/file"}})),
         ["the configuration alerts is a file that is not there: /no/such/file"]
     );
-    assert_eq!(scraped("api-2:9600").len(), 2);
+    assert!(of(json!({"nginx": {"content": "events {}"}})).concat().contains("nginx is no file"));
+    // This file names api-1:9600.
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/src/compose/rules/tests.rs");
+    assert_eq!(of(json!({"prometheus": {"file": own}})), [""; 0]);
+    let other = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    assert_eq!(of(json!({"prometheus": {"file": other}})), ["prometheus does not ask api-1:9600"]);
 }
 
 #[test]
