@@ -170,6 +170,13 @@ class Policy(unittest.TestCase):
             for rule in policy["spec"].get("ingress", []):
                 self.assertNotIn("admin", [port["port"] for port in rule["ports"]])
 
+    def test_a_migration_is_tried_again_but_not_with_bad_settings(self):
+        (job,) = of_kind("minimal", "Job").values()
+        (rule,) = job["spec"]["podFailurePolicy"]["rules"]
+        container = job["spec"]["template"]["spec"]["containers"][0]["name"]
+        self.assertEqual(rule["onExitCodes"], {"containerName": container, "operator": "In", "values": [2]})
+        self.assertGreater(job["spec"]["backoffLimit"], 0)
+
     def test_the_keys_outlive_the_release(self):
         claims = [claim for name in SETS for claim in of_kind(name, "PersistentVolumeClaim").values()]
         self.assertEqual([c["metadata"]["annotations"]["helm.sh/resource-policy"] for c in claims], ["keep"])
