@@ -77,6 +77,7 @@ pub async fn api(node: &Node, faces: &Faces, settings: &Settings) -> Result<Rout
                 heartbeat_interval: settings.gateway.heartbeat_interval,
                 reconnect_jitter: settings.gateway.reconnect_jitter,
                 behind_limit: settings.gateway.behind_limit,
+                refresh_grace: settings.auth.refresh_grace,
             },
         },
     };

@@ -15,13 +15,14 @@ use axum::http::{HeaderValue, Response, header};
 use bytes::{BufMut, Bytes, BytesMut};
 use domain::NodeId;
 use futures_util::stream;
+use jiff::Timestamp;
 use process::supervise::Tasks;
 use prometheus::IntGaugeVec;
-use protocol::frame::Hello;
+use protocol::frame::{Hello, RefreshAsked};
 use protocol::{CloseCode, Encoding, ServerFrame};
 use realtime::{
     Body as FrameBody, CatchUp, ConnectionMeta, Encoded, Fed, Feed, Opened, Opening, RealtimeMetrics,
-    SessionError, Sessions, Wire,
+    SessionError, Sessions, Term, Turn, Wire,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -37,6 +38,8 @@ pub struct StreamLimits {
     pub reconnect_jitter: Duration,
     /// How long the client may take nothing, or be behind.
     pub behind_limit: Duration,
+    /// How long a stream may outlive its access token.
+    pub refresh_grace: Duration,
 }
 
 /// What streams stand on.
@@ -59,7 +62,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Begins a session and answers with its frames. `cursors` are those of `Last-Event-ID`.
+    /// Begins a session and answers with its frames. `cursors` are those of `Last-Event-ID`; `expires_at` is when the access
+    /// token ends.
     ///
     /// # Errors
     ///
@@ -69,11 +73,17 @@ impl Streams {
         meta: ConnectionMeta,
         opening: &Opening,
         cursors: Cursors,
+        expires_at: Option<Timestamp>,
     ) -> Result<Response<Body>, SessionError> {
         let opened = self.sessions.open(meta, opening).await?;
         let (sender, mut receiver) = mpsc::channel::<Bytes>(1);
-        let pump =
-            Pump { streams: self.clone(), connection: Arc::clone(&opened.connection), cursors, sender };
+        let pump = Pump {
+            streams: self.clone(),
+            connection: Arc::clone(&opened.connection),
+            cursors,
+            sender,
+            term: Term::new(expires_at, self.limits.refresh_grace),
+        };
         self.tasks.transient("event stream", pump.run(meta, opened));
         let chunks =
             stream::poll_fn(move |cx| receiver.poll_recv(cx).map(|chunk| chunk.map(Ok::<_, Infallible>)));
@@ -93,6 +103,7 @@ struct Pump {
     connection: Arc<realtime::Connection>,
     cursors: Cursors,
     sender: mpsc::Sender<Bytes>,
+    term: Term,
 }
 
 impl Drop for Pump {
@@ -133,6 +144,17 @@ impl Pump {
                     tokio::select! {
                         fed = &mut next => break fed,
                         () = self.sender.closed() => return CloseCode::GoingAway,
+                        turn = self.term.come() => match turn {
+                            Turn::Ask(within) => {
+                                let asked = RefreshAsked { within_ms: millis(within) };
+                                let asked = data(&Encoded::frame(ServerFrame::Refresh(asked)));
+                                if let Err(code) = put(&self.sender, asked, limit).await {
+                                    return code;
+                                }
+                            }
+                            // The client comes back with its newer token and its cursors.
+                            Turn::End => return CloseCode::SignInEnded,
+                        },
                         () = tokio::time::sleep(self.streams.limits.heartbeat_interval) => {
                             if let Err(code) = put(&self.sender, Bytes::from_static(b": \n\n"), limit).await {
                                 return code;
@@ -150,7 +172,7 @@ impl Pump {
                     return code;
                 }
                 if let FrameBody::Event(event, path) = encoded.body() {
-                    let after = jiff::Timestamp::now().duration_since(event.at);
+                    let after = Timestamp::now().duration_since(event.at);
                     self.streams.realtime.fanned_out(*path, after.try_into().unwrap_or(Duration::ZERO));
                 }
             }

@@ -14,6 +14,7 @@ mod agent;
 mod answer;
 mod person;
 mod reader;
+mod refresh;
 mod start;
 mod writer;
 
@@ -97,8 +98,8 @@ async fn live(
 ) -> End {
     // On the heap and gone afterwards: an idle connection must not carry what only its beginning needs.
     let starting = Box::pin(start::start(gateway, id, encoding, credentials, reader, writer));
-    let opened = match starting.await {
-        Ok(opened) => opened,
+    let (opened, term) = match starting.await {
+        Ok(begun) => begun,
         Err(end) => return end,
     };
     let connection = Arc::clone(&opened.connection);
@@ -108,7 +109,7 @@ async fn live(
     let held = Held { gateway, connection: &connection };
     let feed = Feed::new(opened, Arc::clone(&gateway.parts.catchup));
     let end = tokio::select! {
-        end = reader::read(gateway, &connection, encoding, reader) => end,
+        end = reader::read(gateway, &connection, encoding, reader, term) => end,
         end = writer::write(gateway, &connection, encoding, feed, writer) => end,
     };
     drop(held);

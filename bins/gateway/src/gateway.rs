@@ -1,6 +1,7 @@
 //! The gateway as one thing: what all its connections share, its route, and its drain.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use auth::Identity;
 use axum::Router;
@@ -55,18 +56,20 @@ pub struct Parts {
 pub struct Gateway {
     pub(crate) parts: Parts,
     pub(crate) settings: GatewaySettings,
+    /// How long a connection may outlive its access token.
+    pub(crate) refresh_grace: Duration,
     pub(crate) places: Arc<Semaphore>,
     /// Completions that are asked for at one time.
     pub(crate) questions: Arc<Semaphore>,
 }
 
 impl Gateway {
-    /// A gateway.
+    /// A gateway. `refresh_grace`: how long a connection may outlive the access token it came by.
     #[must_use]
-    pub fn new(settings: GatewaySettings, parts: Parts) -> Arc<Self> {
+    pub fn new(settings: GatewaySettings, refresh_grace: Duration, parts: Parts) -> Arc<Self> {
         let places = Arc::new(Semaphore::new(settings.max_connections.min(Semaphore::MAX_PERMITS)));
         let questions = Arc::new(Semaphore::new(QUESTIONS));
-        Arc::new(Self { parts, settings, places, questions })
+        Arc::new(Self { parts, settings, refresh_grace, places, questions })
     }
 
     /// The route of the gateway.

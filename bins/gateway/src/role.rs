@@ -60,5 +60,5 @@ pub fn gateway(node: &Node, faces: &Faces, settings: &Settings) -> Result<Arc<Ga
         metrics: GatewayMetrics::register(node.metrics.registry(), node.connections.clone())?,
         tasks: drain.clone(),
     };
-    Ok(Gateway::new(settings.gateway.clone(), parts))
+    Ok(Gateway::new(settings.gateway.clone(), settings.auth.refresh_grace, parts))
 }

@@ -96,6 +96,8 @@ pub struct SignIn {
     pub principal: Principal,
     /// What this ends with: the sign-in of a person, of an agent its token.
     pub session: AuthSessionId,
+    /// When the token ends by itself; an agent's does not.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// What came of a refresh token.
@@ -269,7 +271,11 @@ impl Identity {
         }
         let access = self.tokens.verify(bearer, Timestamp::now()).await?;
         self.refuse_if_ended(access.session).await?;
-        Ok(SignIn { principal: access.user.into(), session: access.session })
+        Ok(SignIn {
+            principal: access.user.into(),
+            session: access.session,
+            expires_at: Some(access.expires_at),
+        })
     }
 
     async fn authenticate_agent(&self, token: &str) -> Result<SignIn, AuthError> {
@@ -278,15 +284,17 @@ impl Identity {
             return Err(UNKNOWN);
         }
         match self.store.agent_by_token(&secret::hash(token)).await? {
-            TokenStanding::Good(signed_in) => {
-                Ok(SignIn { principal: signed_in.agent.id.into(), session: signed_in.token })
-            }
+            TokenStanding::Good(signed_in) => Ok(SignIn {
+                principal: signed_in.agent.id.into(),
+                session: signed_in.token,
+                expires_at: None,
+            }),
             TokenStanding::Ended(_) => Err(AuthError::SessionRevoked),
             TokenStanding::Unknown => Err(UNKNOWN),
         }
     }
 
-    /// Makes a ticket from a person's sign-in.
+    /// Makes a ticket from a person's sign-in, by an access token that ends at `token_expires_at`.
     ///
     /// # Errors
     ///
@@ -295,9 +303,10 @@ impl Identity {
         &self,
         user: UserId,
         session: AuthSessionId,
+        token_expires_at: Option<Timestamp>,
     ) -> Result<IssuedTicket, AuthError> {
         let ticket = Secret::ticket()?;
-        let claims = TicketClaims { user, session };
+        let claims = TicketClaims { user, session, token_expires_at };
         let issued = self.store.issue_ticket(&ticket.hash(), claims, self.tickets.ttl).await;
         match issued {
             Ok(expires_at) => {
@@ -317,12 +326,14 @@ impl Identity {
     /// # Errors
     ///
     /// `BadTicket` when it is unknown, used, past its time, or its sign-in was ended.
-    pub async fn redeem_ticket(&self, ticket: &str) -> Result<TicketClaims, AuthError> {
+    pub async fn redeem_ticket(&self, ticket: &str) -> Result<SignIn, AuthError> {
         // What can't be a ticket is no reason for a query.
         if ticket.len() != 32 || !ticket.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(AuthError::BadTicket);
         }
-        self.store.consume_ticket(&secret::hash(ticket)).await?.ok_or(AuthError::BadTicket)
+        let claims = self.store.consume_ticket(&secret::hash(ticket)).await?.ok_or(AuthError::BadTicket)?;
+        let expires_at = claims.token_expires_at.unwrap_or_else(|| Timestamp::now() + self.tokens.ttl());
+        Ok(SignIn { principal: claims.user.into(), session: claims.session, expires_at: Some(expires_at) })
     }
 
     /// The public signing keys.

@@ -27,6 +27,9 @@ pub struct AuthSettings {
     /// How long an access token is good.
     #[serde(with = "domain::duration")]
     pub access_ttl: Duration,
+    /// How long a live connection may stay after its access token has ended, for its client to present a newer one.
+    #[serde(with = "domain::duration")]
+    pub refresh_grace: Duration,
     /// How far the clocks of two nodes may differ before a fresh token is refused.
     #[serde(with = "domain::duration")]
     pub leeway: Duration,
@@ -71,6 +74,7 @@ impl Default for AuthSettings {
             registration: RegistrationMode::Closed,
             issuer: "switchboard".into(),
             access_ttl: Duration::from_mins(15),
+            refresh_grace: Duration::from_secs(30),
             leeway: Duration::from_secs(5),
             refresh_ttl: Duration::from_hours(30 * 24),
             lockout_threshold: 10,

@@ -15,6 +15,7 @@ mod cursors;
 mod duration;
 mod presence;
 mod raw;
+mod refresh;
 mod run;
 mod server;
 mod tool;
@@ -26,6 +27,7 @@ pub use cursors::Cursors;
 pub use duration::WireDuration;
 pub use presence::{Presence, PresenceStatus, Subject};
 pub use raw::RawJson;
+pub use refresh::{Refresh, RefreshAsked, Refreshed};
 pub use run::{Run, RunChange, RunFinish, RunPatch, RunStart, Unwatch, Watch};
 pub use server::{
     Acked, Drain, ErrorFrame, Event, Gap, Hello, Hint, Ready, RoomState, Sender, Sent, ServerFrame,

@@ -22,6 +22,7 @@ pub mod presence;
 pub mod relay;
 pub mod session;
 pub mod settings;
+pub mod term;
 pub mod view;
 
 pub use catchup::{CatchUp, Fed, Feed, Progress, Watched};
@@ -38,4 +39,5 @@ pub use presence::Told;
 pub use relay::Relay;
 pub use session::{Alone, Announce, Begin, Opened, Opening, SessionError, SessionLimits, Sessions, pass_on};
 pub use settings::{PresenceSettings, RelaySettings, SyncSettings};
+pub use term::{Term, Turn};
 pub use view::{MemoryView, PresenceView, Seen, TableView};

@@ -16,6 +16,8 @@ pub struct TicketClaims {
     pub user: UserId,
     /// The sign-in it was made from.
     pub session: AuthSessionId,
+    /// When the access token ends that it was made with; none in tickets of a release that did not know.
+    pub token_expires_at: Option<Timestamp>,
 }
 
 /// Tickets.

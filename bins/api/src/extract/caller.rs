@@ -6,6 +6,7 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use domain::{AgentId, AuthSessionId, ErrorCode, Principal, Role, User, UserId};
+use jiff::Timestamp;
 
 use crate::problem::Problem;
 use crate::state::Api;
@@ -44,6 +45,7 @@ impl FromRequestParts<Api> for Caller {
 pub struct Person {
     user: UserId,
     session: AuthSessionId,
+    expires_at: Option<Timestamp>,
 }
 
 impl Person {
@@ -58,6 +60,12 @@ impl Person {
     pub const fn session(&self) -> AuthSessionId {
         self.session
     }
+
+    /// When the access token they came by ends.
+    #[must_use]
+    pub const fn expires_at(&self) -> Option<Timestamp> {
+        self.expires_at
+    }
 }
 
 impl FromRequestParts<Api> for Person {
@@ -66,7 +74,9 @@ impl FromRequestParts<Api> for Person {
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Problem> {
         let Caller { sign_in } = Caller::from_request_parts(parts, api).await?;
         match sign_in.principal {
-            Principal::User(user) => Ok(Self { user, session: sign_in.session }),
+            Principal::User(user) => {
+                Ok(Self { user, session: sign_in.session, expires_at: sign_in.expires_at })
+            }
             Principal::Agent(_) => {
                 Err(Problem::new(ErrorCode::Forbidden, "this is for people; agents can't call it"))
             }

@@ -56,7 +56,7 @@ pub async fn open(
         cursors: cursors.to_protocol(),
         log_epoch: cursors.log_epoch,
     };
-    api.streams().open(meta, &opening, cursors).await.map_err(|error| match error {
+    api.streams().open(meta, &opening, cursors, person.expires_at()).await.map_err(|error| match error {
         SessionError::Store(error) => operations::Error::from(error).into(),
         error => Problem::new(error.code(), error.public_message()),
     })

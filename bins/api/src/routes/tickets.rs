@@ -34,7 +34,7 @@ pub async fn issue(
     State(api): State<Api>,
     person: Person,
 ) -> Result<(StatusCode, Json<TicketShape>), Problem> {
-    let issued = api.identity().issue_ticket(person.user(), person.session()).await?;
+    let issued = api.identity().issue_ticket(person.user(), person.session(), person.expires_at()).await?;
     let ticket = TicketShape { ticket: issued.ticket.into_string(), expires_at: time(issued.expires_at) };
     Ok((StatusCode::CREATED, Json(ticket)))
 }

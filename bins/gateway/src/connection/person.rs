@@ -24,6 +24,8 @@ pub(super) async fn handle(
         ClientFrame::Identify(_) | ClientFrame::Resume(_) => {
             return Err(End::Close(CloseCode::AlreadyIdentified));
         }
+        // The reader takes it, for people and agents alike.
+        ClientFrame::Refresh(_) => return Ok(None),
         ClientFrame::Ping => return Ok(Some(ServerFrame::Pong)),
         ClientFrame::Send(send) => return Ok(Some(answer::send(operations, connection, send).await)),
         ClientFrame::Watch(watch) => return Ok(self::watch(gateway, connection, watch).await),

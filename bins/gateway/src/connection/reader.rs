@@ -5,11 +5,11 @@ use std::sync::Arc;
 use domain::{ErrorCode, Principal};
 use protocol::codec::{DecodeError, DecodeErrorKind};
 use protocol::frame::ErrorFrame;
-use protocol::{CloseCode, Encoding, ServerFrame};
-use realtime::{Connection, Encoded};
+use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
+use realtime::{Connection, Encoded, Term, Turn};
 use tokio::time::Instant;
 
-use crate::connection::{End, agent, person};
+use crate::connection::{End, agent, person, refresh};
 use crate::gateway::Gateway;
 use crate::websocket::{Message, Reader};
 
@@ -19,16 +19,28 @@ pub(super) async fn read(
     connection: &Arc<Connection>,
     encoding: Encoding,
     reader: &mut Reader,
+    mut term: Term,
 ) -> End {
     // Two missed, and a quarter for the way.
     let patience = gateway.settings.heartbeat_interval * 9 / 4;
     let mut allowance = Allowance::new(gateway.settings.frame_rate, gateway.settings.frame_burst);
     let mut heard = Instant::now();
     loop {
-        let message = tokio::select! {
-            message = reader.next() => message,
-            // A read is not safe to drop in the middle, but after this nothing is read any more.
-            () = tokio::time::sleep_until(heard + patience) => return End::Close(CloseCode::HeartbeatMissed),
+        let message = {
+            // A read is not safe to drop in the middle: it is kept, or nothing is read any more.
+            let mut next = std::pin::pin!(reader.next());
+            loop {
+                tokio::select! {
+                    message = &mut next => break message,
+                    () = tokio::time::sleep_until(heard + patience) => {
+                        return End::Close(CloseCode::HeartbeatMissed);
+                    }
+                    turn = term.come() => match turn {
+                        Turn::Ask(within) => reply(connection, refresh::asked(within)).await,
+                        Turn::End => return End::Close(CloseCode::SignInEnded),
+                    },
+                }
+            }
         };
         let payload = match message {
             Ok(Message::Text(payload) | Message::Binary(payload)) => payload,
@@ -45,6 +57,9 @@ pub(super) async fn read(
             return End::Close(CloseCode::RateLimited);
         }
         let answer = match protocol::decode_client(&payload, encoding) {
+            Ok(ClientFrame::Refresh(refresh)) => {
+                Ok(Some(Box::pin(refresh::handle(gateway, connection, &mut term, &refresh)).await))
+            }
             // On the heap: between two frames there is nothing to be kept.
             Ok(frame) => match connection.meta.principal {
                 Principal::User(user) => Box::pin(person::handle(gateway, connection, user, frame)).await,
@@ -54,16 +69,18 @@ pub(super) async fn read(
         };
         match answer {
             Ok(None) => {}
-            Ok(Some(answer)) => {
-                if !connection.outbox.reply(&Encoded::frame(answer)).await {
-                    // The writer ends the connection, with its code.
-                    std::future::pending::<()>().await;
-                }
-            }
+            Ok(Some(answer)) => reply(connection, answer).await,
             Err(end) => return end,
         }
         // What the answer took is not the client's silence.
         heard = Instant::now();
+    }
+}
+
+async fn reply(connection: &Connection, answer: ServerFrame) {
+    if !connection.outbox.reply(&Encoded::frame(answer)).await {
+        // The writer ends the connection, with its code.
+        std::future::pending::<()>().await;
     }
 }
 

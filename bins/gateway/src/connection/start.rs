@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use domain::{AuthSessionId, ConnectionId, DeviceId, ErrorCode, ErrorKind, Principal, SlotSessionId, text};
+use auth::SignIn;
+use domain::{ConnectionId, DeviceId, ErrorCode, ErrorKind, SlotSessionId, text};
 use protocol::frame::{ErrorFrame, Hello, Slot};
 use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
-use realtime::{Begin, ConnectionMeta, Encoded, Opened, Opening, SessionError};
+use realtime::{Begin, ConnectionMeta, Encoded, Opened, Opening, SessionError, Term};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connection::{End, answer, reader, wire};
@@ -13,7 +14,7 @@ use crate::credentials::Credentials;
 use crate::gateway::Gateway;
 use crate::websocket::{Message, Reader, Writer, frame};
 
-/// Takes a connection to `ready`, which waits in what is given back.
+/// Takes a connection to `ready`, which waits in what is given back, beside how long the connection may live.
 pub(super) async fn start(
     gateway: &Gateway,
     id: ConnectionId,
@@ -21,10 +22,10 @@ pub(super) async fn start(
     credentials: Credentials,
     reader: &mut Reader,
     writer: &mut Writer,
-) -> Result<Opened, End> {
+) -> Result<(Opened, Term), End> {
     let deadline = Instant::now() + gateway.settings.identify_timeout;
     let starting = async {
-        let (principal, session) = sign_in(gateway, credentials).await?;
+        let SignIn { principal, session, expires_at } = sign_in(gateway, credentials).await?;
         let meta = ConnectionMeta { id, principal, session };
         let hello = ServerFrame::Hello(Hello {
             heartbeat_interval_ms: millis(gateway.settings.heartbeat_interval),
@@ -34,20 +35,17 @@ pub(super) async fn start(
         });
         let mut conversation = Conversation { gateway, encoding, reader, writer };
         conversation.tell(hello).await?;
-        conversation.begin(meta).await
+        let opened = conversation.begin(meta).await?;
+        Ok((opened, Term::new(expires_at, gateway.refresh_grace)))
     };
     timeout_at(deadline, starting).await.unwrap_or(Err(End::Close(CloseCode::IdentifyFirst)))
 }
 
-async fn sign_in(gateway: &Gateway, credentials: Credentials) -> Result<(Principal, AuthSessionId), End> {
+async fn sign_in(gateway: &Gateway, credentials: Credentials) -> Result<SignIn, End> {
     let identity = &gateway.parts.identity;
     let signed_in = match credentials {
-        Credentials::Ticket(ticket) => {
-            identity.redeem_ticket(&ticket).await.map(|claims| (claims.user.into(), claims.session))
-        }
-        Credentials::Bearer(token) => {
-            identity.authenticate(&token).await.map(|sign_in| (sign_in.principal, sign_in.session))
-        }
+        Credentials::Ticket(ticket) => identity.redeem_ticket(&ticket).await,
+        Credentials::Bearer(token) => identity.authenticate(&token).await,
         Credentials::Missing => return Err(End::Close(CloseCode::SignInFailed)),
     };
     signed_in.map_err(|error| {

@@ -13,6 +13,7 @@ mod devices;
 mod doors;
 mod drain;
 mod ending;
+mod expiry;
 mod frames;
 mod input;
 mod listener;

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use protocol::frame::{Drain, Event, Hello, Identify, Read, Ready, Resume};
+use protocol::frame::{Drain, Event, Hello, Identify, Read, Ready, Refresh, Resume};
 use protocol::{ClientFrame, ServerFrame};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::cursors::Verdict;
 use super::driver::{Driver, End, wanted};
-use super::{Command, Position, State, StopReason, Update};
+use super::{Command, Position, SignIn, State, StopReason, Update};
 use crate::socket::{Incoming, Outgoing, Socket, SocketError};
 
 /// How long a server may take to answer our close.
@@ -37,6 +38,8 @@ struct Link {
     unanswered: u32,
     /// When the node wants us to leave.
     drain: Option<Instant>,
+    /// A newer access token on its way, to be presented.
+    refreshing: JoinSet<Option<String>>,
 }
 
 /// What happens next on a connection.
@@ -48,6 +51,7 @@ enum Step {
     HandedOver,
     TooLate,
     Leave,
+    Renewed(Option<String>),
     Stop,
 }
 
@@ -64,6 +68,7 @@ impl Driver {
             silent: 0,
             unanswered: 0,
             drain: None,
+            refreshing: JoinSet::new(),
         };
         loop {
             let due = if link.is_ready() { self.sends.next_due() } else { None };
@@ -76,6 +81,7 @@ impl Driver {
                 () = at(link.next_beat) => Step::Beat,
                 () = at(link.deadline) => Step::TooLate,
                 () = at(link.drain) => Step::Leave,
+                Some(token) = link.refreshing.join_next() => Step::Renewed(token.ok().flatten()),
             };
             if let Err(end) = self.step(&mut link, &mut incoming, step).await {
                 // Whatever ends a connection to a node that drains: come back when the node said. A node that
@@ -106,6 +112,11 @@ impl Driver {
                 None => Ok(()),
             },
             Step::Beat => self.beat(link).await,
+            Step::Renewed(Some(access_token)) => {
+                self.write(link, ClientFrame::Refresh(Refresh { access_token })).await
+            }
+            // The node closes when its patience is over, and says why.
+            Step::Renewed(None) => Ok(()),
             Step::TooLate if link.phase == Phase::Connected => Err(End::failed("no hello in time")),
             Step::TooLate => Err(End::failed("no ready in time")),
             Step::Leave => {
@@ -152,6 +163,8 @@ impl Driver {
                 self.outbox.push(Update::Error(error));
             }
             ServerFrame::Pong => link.unanswered = 0,
+            ServerFrame::Refresh(_) => self.buy_token(link),
+            ServerFrame::Refreshed(_) => {}
             ServerFrame::Drain(Drain { after_ms }) => {
                 let leave = Instant::now() + Duration::from_millis(after_ms);
                 link.drain = Some(link.drain.map_or(leave, |earlier| earlier.min(leave)));
@@ -232,6 +245,21 @@ impl Driver {
             }
             Command::Frame(..) => Ok(()),
         }
+    }
+
+    /// Buys a newer access token, where this session has what that takes.
+    fn buy_token(&self, link: &mut Link) {
+        let SignIn::Tickets(apis) = &self.settings.sign_in else { return };
+        let (apis, deadline) = (apis.clone(), self.settings.deadline);
+        link.refreshing.spawn(async move {
+            for api in apis {
+                // What fails at one node may go well at the next.
+                if let Ok(Ok(signed_in)) = timeout(deadline, api.refresh()).await {
+                    return Some(signed_in.access_token);
+                }
+            }
+            None
+        });
     }
 
     async fn beat(&mut self, link: &mut Link) -> Result<(), End> {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Autocomplete, AutocompleteReply, CallTool, Cursors, RawJson, RunFinish, RunPatch, RunStart, ToolOutcome,
-    ToolResult, Unwatch, Watch,
+    Autocomplete, AutocompleteReply, CallTool, Cursors, RawJson, Refresh, RunFinish, RunPatch, RunStart,
+    ToolOutcome, ToolResult, Unwatch, Watch,
 };
 
 /// A frame from the client.
@@ -18,6 +18,8 @@ pub enum ClientFrame {
     Resume(Resume),
     /// The heartbeat, sent every `heartbeat_interval_ms`; answered by `pong`.
     Ping,
+    /// Presents a newer access token; answered by `refreshed` or `error`.
+    Refresh(Refresh),
     /// Sends a message into a room; answered by `sent` or `error` with the same nonce.
     Send(Send),
     /// Says that the person is typing.
@@ -56,6 +58,7 @@ impl ClientFrame {
             Self::Identify(_) => "identify",
             Self::Resume(_) => "resume",
             Self::Ping => "ping",
+            Self::Refresh(_) => "refresh",
             Self::Send(_) => "send",
             Self::Typing(_) => "typing",
             Self::Focus(_) => "focus",
@@ -87,6 +90,7 @@ impl ClientFrame {
             Self::Identify(_)
             | Self::Resume(_)
             | Self::Ping
+            | Self::Refresh(_)
             | Self::Send(_)
             | Self::Typing(_)
             | Self::Focus(_)

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Account, AgentSelf, AutocompleteRequest, Choices, Presence, RawJson, Run, RunChange, ToolCall,
-    ToolCalled, User,
+    Account, AgentSelf, AutocompleteRequest, Choices, Presence, RawJson, RefreshAsked, Refreshed, Run,
+    RunChange, ToolCall, ToolCalled, User,
 };
 
 /// A frame from the server.
@@ -47,6 +47,10 @@ pub enum ServerFrame {
     Acked(Acked),
     /// The answer to `ping`.
     Pong,
+    /// The access token is past its time; a newer one is wanted.
+    Refresh(RefreshAsked),
+    /// The answer to `refresh`.
+    Refreshed(Refreshed),
     /// A frame of the client was refused; the connection stays open.
     Error(ErrorFrame),
     /// This node is going.
@@ -73,6 +77,8 @@ impl ServerFrame {
             Self::Sent(_) => "sent",
             Self::Acked(_) => "acked",
             Self::Pong => "pong",
+            Self::Refresh(_) => "refresh",
+            Self::Refreshed(_) => "refreshed",
             Self::Error(_) => "error",
             Self::Drain(_) => "drain",
         }
@@ -100,6 +106,8 @@ impl ServerFrame {
             | Self::Sent(_)
             | Self::Acked(_)
             | Self::Pong
+            | Self::Refresh(_)
+            | Self::Refreshed(_)
             | Self::Error(_)
             | Self::Drain(_) => None,
         }

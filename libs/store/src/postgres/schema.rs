@@ -66,6 +66,7 @@ migrations! {
     5 "create_tasks" "0005_create_tasks.sql";
     6 "create_presence" "0006_create_presence.sql";
     7 "create_notifications" "0007_create_notifications.sql";
+    8 "add_expiry_to_tickets" "0008_add_expiry_to_tickets.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration. Tests name the

@@ -28,7 +28,16 @@ impl Tickets for Postgres {
         ttl: Duration,
     ) -> Result<Timestamp, StoreError> {
         let row = self
-            .row(ISSUE, &[&hash.as_slice(), &claims.user.0, &claims.session.0, &micros(ttl)])
+            .row(
+                ISSUE,
+                &[
+                    &hash.as_slice(),
+                    &claims.user.0,
+                    &claims.session.0,
+                    &micros(ttl),
+                    &claims.token_expires_at,
+                ],
+            )
             .await?
             .ok_or(Refusal::Forbidden)?;
         Ok(row.value("expires_at")?)
@@ -39,6 +48,7 @@ impl Tickets for Postgres {
         Ok(Some(TicketClaims {
             user: UserId(row.value("user_id")?),
             session: AuthSessionId(row.value("session_id")?),
+            token_expires_at: row.value("token_expires_at")?,
         }))
     }
 }

@@ -6,8 +6,8 @@ use super::pb::client_frame::Frame;
 use super::{id, in_op, optional_id, pb};
 use crate::codec::DecodeError;
 use crate::frame::{
-    Ack, Autocomplete, AutocompleteReply, CallTool, ClientFrame, Cursors, Focus, Identify, Read, Resume,
-    RunFinish, RunPatch, RunStart, Send, Slot, ToolResult, Typing, Unwatch, Watch,
+    Ack, Autocomplete, AutocompleteReply, CallTool, ClientFrame, Cursors, Focus, Identify, Read, Refresh,
+    Resume, RunFinish, RunPatch, RunStart, Send, Slot, ToolResult, Typing, Unwatch, Watch,
 };
 
 impl From<&ClientFrame> for Frame {
@@ -20,6 +20,9 @@ impl From<&ClientFrame> for Frame {
                 log_epoch: resume.log_epoch.map(|epoch| epoch.to_string()),
             }),
             ClientFrame::Ping => Self::Ping(pb::Ping {}),
+            ClientFrame::Refresh(refresh) => {
+                Self::Refresh(pb::Refresh { access_token: refresh.access_token.clone() })
+            }
             ClientFrame::Send(send) => Self::Send(pb::Send {
                 room_id: send.room_id.to_string(),
                 body: send.body.clone(),
@@ -75,6 +78,7 @@ impl TryFrom<Frame> for ClientFrame {
             }
             Frame::Resume(resume) => Resume::try_from(resume).map(Self::Resume).map_err(in_op("resume")),
             Frame::Ping(pb::Ping {}) => Ok(Self::Ping),
+            Frame::Refresh(pb::Refresh { access_token }) => Ok(Self::Refresh(Refresh { access_token })),
             Frame::Send(send) => Send::try_from(send).map(Self::Send).map_err(in_op("send")),
             Frame::Typing(typing) => id("room_id", &typing.room_id)
                 .map(|room_id| Self::Typing(Typing { room_id }))

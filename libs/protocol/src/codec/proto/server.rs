@@ -4,8 +4,8 @@ use super::pb::server_frame::Frame;
 use super::{id, in_op, json, optional_id, pb};
 use crate::codec::DecodeError;
 use crate::frame::{
-    Acked, AutocompleteRequest, Choices, Drain, ErrorFrame, Event, Gap, Hello, Hint, Presence, Ready, Run,
-    Sender, Sent, ServerFrame, ToolCall, ToolCalled, UserTyping,
+    Acked, AutocompleteRequest, Choices, Drain, ErrorFrame, Event, Gap, Hello, Hint, Presence, Ready,
+    RefreshAsked, Refreshed, Run, Sender, Sent, ServerFrame, ToolCall, ToolCalled, UserTyping,
 };
 
 impl From<&ServerFrame> for Frame {
@@ -32,6 +32,10 @@ impl From<&ServerFrame> for Frame {
                 Self::Sent(pb::Sent { nonce: sent.nonce.clone(), seq: sent.seq, id: sent.id.to_string() })
             }
             ServerFrame::Pong => Self::Pong(pb::Pong {}),
+            ServerFrame::Refresh(asked) => Self::Refresh(pb::RefreshAsked { within_ms: asked.within_ms }),
+            ServerFrame::Refreshed(refreshed) => {
+                Self::Refreshed(pb::Refreshed { expires_in_ms: refreshed.expires_in_ms })
+            }
             ServerFrame::Run(run) => Self::Run(run.into()),
             ServerFrame::Hint(hint) => Self::Hint(hint.into()),
             ServerFrame::ToolCall(call) => Self::ToolCall(call.into()),
@@ -80,6 +84,10 @@ impl TryFrom<Frame> for ServerFrame {
             }
             Frame::Sent(sent) => Sent::try_from(sent).map(Self::Sent).map_err(in_op("sent")),
             Frame::Pong(pb::Pong {}) => Ok(Self::Pong),
+            Frame::Refresh(pb::RefreshAsked { within_ms }) => Ok(Self::Refresh(RefreshAsked { within_ms })),
+            Frame::Refreshed(pb::Refreshed { expires_in_ms }) => {
+                Ok(Self::Refreshed(Refreshed { expires_in_ms }))
+            }
             Frame::Run(run) => Run::try_from(run).map(Self::Run).map_err(in_op("run")),
             Frame::Hint(hint) => Hint::try_from(hint).map(Self::Hint).map_err(in_op("hint")),
             Frame::ToolCall(call) => ToolCall::try_from(call).map(Self::ToolCall).map_err(in_op("tool_call")),

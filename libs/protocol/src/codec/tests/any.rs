@@ -148,6 +148,8 @@ pub(super) fn server_frame() -> impl Strategy<Value = ServerFrame> {
         error().prop_map(ServerFrame::Error),
         any::<u64>().prop_map(|after_ms| ServerFrame::Drain(Drain { after_ms })),
         any::<u64>().prop_map(|seq| ServerFrame::Acked(Acked { seq })),
+        any::<u64>().prop_map(|within_ms| ServerFrame::Refresh(RefreshAsked { within_ms })),
+        any::<u64>().prop_map(|expires_in_ms| ServerFrame::Refreshed(Refreshed { expires_in_ms })),
         hint().prop_map(ServerFrame::Hint),
         agents::server_frame(),
     ]
@@ -171,6 +173,7 @@ pub(super) fn client_frame() -> impl Strategy<Value = ClientFrame> {
             .prop_map(|(room_id, idle)| ClientFrame::Focus(Focus { room_id, idle })),
         (uuid(), any::<u64>()).prop_map(|(room_id, seq)| ClientFrame::Read(Read { room_id, seq })),
         any::<u64>().prop_map(|seq| ClientFrame::Ack(Ack { seq })),
+        text().prop_map(|access_token| ClientFrame::Refresh(Refresh { access_token })),
         agents::client_frame(),
     ]
 }

@@ -8,4 +8,4 @@ WHERE tickets.hash = $1
     AND auth_sessions.user_id = tickets.user_id
     AND auth_sessions.ended_at IS NULL
     AND users.disabled_at IS NULL
-RETURNING tickets.user_id, tickets.session_id
+RETURNING tickets.user_id, tickets.session_id, tickets.token_expires_at

@@ -1,7 +1,9 @@
--- Stores a ticket by its hash ($1) for a live sign-in ($3) of a person ($2), for $4 microseconds.
+-- Stores a ticket by its hash ($1) for a live sign-in ($3) of a person ($2), for $4 microseconds, made with an access token
+-- that ends at $5.
 -- No row: the sign-in is not live.
-INSERT INTO tickets (hash, user_id, session_id, expires_at)
-SELECT $1, auth_sessions.user_id, auth_sessions.id, now() + $4::bigint * interval '1 microsecond'
+INSERT INTO tickets (hash, user_id, session_id, expires_at, token_expires_at)
+SELECT
+    $1, auth_sessions.user_id, auth_sessions.id, now() + $4::bigint * interval '1 microsecond', $5::timestamptz
 FROM auth_sessions
 JOIN users ON users.id = auth_sessions.user_id
 WHERE auth_sessions.id = $3

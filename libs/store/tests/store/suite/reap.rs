@@ -23,7 +23,7 @@ pub(crate) async fn what_is_in_use_stays(store: Subject) {
     let ended = signed_in(&*store, user).await;
     store.end_session(user, ended.id).await.expect("ended");
     let ticket = secret();
-    let claims = TicketClaims { user, session: session.id };
+    let claims = TicketClaims { user, session: session.id, token_expires_at: None };
     store.issue_ticket(&ticket, claims, HOUR).await.expect("issued");
     let bucket = Bucket { rate: 0.001, burst: 1 };
     assert_eq!(store.take_token("key", bucket).await.expect("an answer"), RateDecision::Allowed);
@@ -54,7 +54,10 @@ pub(crate) async fn what_is_spent_goes_in_batches(store: Subject) {
     for number in 0..5 {
         let ended = signed_in(&*store, user).await;
         store.end_session(user, ended.id).await.expect("ended");
-        store.issue_ticket(&secret(), TicketClaims { user, session }, Duration::ZERO).await.expect("issued");
+        store
+            .issue_ticket(&secret(), TicketClaims { user, session, token_expires_at: None }, Duration::ZERO)
+            .await
+            .expect("issued");
         let quick = Bucket { rate: 1e6, burst: 1 };
         store.take_token(&format!("key {number}"), quick).await.expect("an answer");
         store.beat(&node()).await.expect("noted");
@@ -80,7 +83,10 @@ pub(crate) async fn reapers_do_not_hinder_each_other(store: Subject) {
     let user = person(&*store, "alex").await.id;
     let session = signed_in(&*store, user).await.id;
     for _ in 0..40 {
-        store.issue_ticket(&secret(), TicketClaims { user, session }, Duration::ZERO).await.expect("issued");
+        store
+            .issue_ticket(&secret(), TicketClaims { user, session, token_expires_at: None }, Duration::ZERO)
+            .await
+            .expect("issued");
     }
     let reapers = futures_util::future::join_all((0..4).map(|_| {
         let store = store.shared();

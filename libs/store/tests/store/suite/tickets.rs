@@ -4,22 +4,26 @@ use std::time::Duration;
 
 use domain::AuthSessionId;
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use store::tickets::TicketClaims;
 use store::{Refusal, StoreError};
 
 use super::people::{HOUR, person, secret, signed_in};
 use super::{AnyStore, Subject};
 
+/// When the access tokens of this suite end.
+const TOKEN_ENDS: Timestamp = Timestamp::constant(4_000_000_000, 250_000_000);
+
 async fn claims(store: &dyn AnyStore, handle: &str) -> TicketClaims {
     let user = person(store, handle).await.id;
-    TicketClaims { user, session: signed_in(store, user).await.id }
+    TicketClaims { user, session: signed_in(store, user).await.id, token_expires_at: Some(TOKEN_ENDS) }
 }
 
 pub(crate) async fn a_ticket_lets_in_once(store: Subject) {
     let claims = claims(&*store, "alex").await;
     let ticket = secret();
     let ends = store.issue_ticket(&ticket, claims, HOUR).await.expect("issued");
-    let away = ends.duration_since(jiff::Timestamp::now()).unsigned_abs();
+    let away = ends.duration_since(Timestamp::now()).unsigned_abs();
     assert!(away > HOUR / 2 && away < HOUR * 2, "{away:?}");
     assert_eq!(store.consume_ticket(&secret()).await.expect("an answer"), None);
     assert_eq!(store.consume_ticket(&ticket).await.expect("an answer"), Some(claims));
