@@ -30,6 +30,7 @@ pub(crate) fn check(repo: &Repo) -> Outcome {
         if !faults.is_empty() {
             return Err(faults.iter().map(|fault| format!("{}: {fault}\n", files.join(" + "))).collect());
         }
+        prometheus(repo, &project)?;
         say(&format!(
             "{}: {} services are as they should be",
             files.join(" + "),
@@ -37,6 +38,23 @@ pub(crate) fn check(repo: &Repo) -> Outcome {
         ));
     }
     Ok(())
+}
+
+/// Where there is a Prometheus, its own tool reads what is mounted into it, side by side as it is there.
+fn prometheus(repo: &Repo, project: &Json) -> Outcome {
+    let mounted = project["services"]["prometheus"]["configs"].as_array();
+    let Some(mounted) = mounted else { return Ok(()) };
+    let dir = repo.target.join("compose/prometheus");
+    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    for config in mounted {
+        let source = config["source"].as_str().map(|source| &project["configs"][source]["file"]);
+        let file = source.and_then(Json::as_str).unwrap_or_default();
+        let name = config["target"].as_str().and_then(|target| target.rsplit('/').next()).unwrap_or_default();
+        std::fs::copy(file, dir.join(name)).map_err(|error| format!("{file}: {error}"))?;
+    }
+    let mut promtool = Process::new("promtool");
+    promtool.args(["check", "config"]).arg(dir.join("prometheus.yml"));
+    output(&mut promtool).map(drop)
 }
 
 /// What the parser makes of these files, without anything of whoever runs this.
