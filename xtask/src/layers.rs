@@ -10,10 +10,11 @@ use crate::repo::{Repo, TextFile};
 use crate::steps::say;
 
 /// Every crate of the workspace with its layer. A new crate is placed here first.
-const LAYERS: [(&str, u8); 22] = [
+const LAYERS: [(&str, u8); 23] = [
     ("domain", 0),
     ("protocol", 0),
     ("localpg", 0),
+    ("trace", 0),
     ("store", 1),
     ("auth", 1),
     ("cluster", 1),
@@ -47,8 +48,13 @@ const TOP: u8 = 7;
 const BESIDE: [(&str, &str); 2] = [("auth", "store"), ("operations", "realtime")];
 
 /// Whom these import at most, whatever their layer would allow.
-const ONLY: [(&str, &[&str]); 4] =
-    [("domain", &[]), ("localpg", &[]), ("process", &["domain"]), ("xtask", &["domain", "testkit"])];
+const ONLY: [(&str, &[&str]); 5] = [
+    ("domain", &[]),
+    ("localpg", &[]),
+    ("trace", &[]),
+    ("process", &["domain", "trace"]),
+    ("xtask", &["domain", "testkit"]),
+];
 
 /// The layer from which on a crate may use `process`: roles are supervised, libraries give back futures.
 const SUPERVISED_FROM: u8 = 3;

@@ -17,7 +17,7 @@ pub mod wait;
 pub use address::Address;
 pub use caller::{Admin, Agent, Caller, Person};
 pub use free::{Free, Lasting};
-pub use headers::{IdempotencyKey, TraceParent};
+pub use headers::IdempotencyKey;
 pub use json::{Json, Object, OptionalJson};
 pub use path::Path;
 pub use query::Query;

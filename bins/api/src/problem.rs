@@ -16,6 +16,8 @@ mod title;
 
 pub use title::title;
 
+use crate::layers::observe::request_id;
+
 /// The media type of problem documents.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -58,6 +60,9 @@ pub(crate) struct Document<'a> {
     /// Every field that is wrong.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [FieldError],
+    /// The id of the request, by which the operator finds it in the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
 }
 
 /// The status of a kind of error.
@@ -201,6 +206,7 @@ impl IntoResponse for Problem {
             code: self.code.as_str(),
             field: self.errors.first().map(|error| error.field.as_str()),
             errors: &self.errors,
+            request_id: request_id(),
         };
         // Text and numbers always are JSON.
         let body = serde_json::to_vec(&document).unwrap_or_default();

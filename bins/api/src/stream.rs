@@ -26,8 +26,11 @@ use realtime::{
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 pub use cursors::{Cursors, MAX_ID};
+
+use crate::layers::observe::request_id;
 
 /// How streams behave; the same keys as those of the gateway.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +87,15 @@ impl Streams {
             sender,
             term: Term::new(expires_at, self.limits.refresh_grace),
         };
-        self.tasks.transient("event stream", pump.run(meta, opened));
+        // Not below the request, which is over once this is answered.
+        let span = tracing::info_span!(
+            target: trace::LINE,
+            parent: None,
+            "connection",
+            connection_id = %meta.id,
+            request_id = request_id()
+        );
+        self.tasks.transient("event stream", pump.run(meta, opened).instrument(span));
         let chunks =
             stream::poll_fn(move |cx| receiver.poll_recv(cx).map(|chunk| chunk.map(Ok::<_, Infallible>)));
         let mut response = Response::new(Body::from_stream(chunks));

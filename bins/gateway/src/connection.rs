@@ -26,6 +26,7 @@ use domain::ConnectionId;
 use prometheus::IntGauge;
 use protocol::{CloseCode, Encoding};
 use realtime::{Body, Encoded, Feed, Hold, Wire};
+use tracing::Instrument as _;
 
 use crate::credentials::Credentials;
 use crate::gateway::Gateway;
@@ -45,7 +46,13 @@ pub(crate) enum End {
 }
 
 /// Runs one connection to its end.
-pub(crate) async fn run(gateway: Arc<Gateway>, socket: Socket, encoding: Encoding, credentials: Credentials) {
+pub(crate) async fn run(
+    gateway: Arc<Gateway>,
+    id: ConnectionId,
+    socket: Socket,
+    encoding: Encoding,
+    credentials: Credentials,
+) {
     let limits = Limits {
         message_bytes: gateway.settings.max_frame_bytes,
         fragments: gateway.settings.max_fragments,
@@ -56,7 +63,6 @@ pub(crate) async fn run(gateway: Arc<Gateway>, socket: Socket, encoding: Encodin
         },
     };
     let (mut reader, mut writer) = socket.split(limits);
-    let id = ConnectionId::new();
     let place = Arc::clone(&gateway.places).try_acquire_owned();
     let end = match &place {
         Ok(_) => {
@@ -72,7 +78,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, socket: Socket, encoding: Encodin
         End::Broken => 1006,
     };
     gateway.parts.realtime.closed(code);
-    tracing::debug!(connection = %id, code, ?end, "a connection ended");
+    tracing::debug!(code, ?end, "a connection ended");
     let deadline = gateway.settings.close_timeout;
     if !writer.is_torn() {
         Box::pin(close(reader, writer, end, deadline)).await;
@@ -157,9 +163,8 @@ impl Drop for Held<'_> {
         if let Hold::Consumer(slot) = self.connection.hold {
             // Beside the close of the socket, which must not wait for the database.
             let operations = self.gateway.parts.operations.clone();
-            self.gateway.parts.tasks.transient("consumer that left", async move {
-                operations.consumer_left(slot.agent, slot.session).await;
-            });
+            let leaving = async move { operations.consumer_left(slot.agent, slot.session).await };
+            self.gateway.parts.tasks.transient("consumer that left", leaving.in_current_span());
         }
     }
 }

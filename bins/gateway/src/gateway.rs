@@ -10,13 +10,15 @@ use axum::extract::State;
 use axum::http::{Request, Response};
 use axum::response::IntoResponse;
 use axum::routing::any;
-use domain::NodeId;
+use domain::{ConnectionId, NodeId};
 use node::GatewaySettings;
 use operations::Operations;
+use process::http::REQUEST_ID;
 use process::supervise::Tasks;
 use protocol::Encoding;
 use realtime::{CatchUp, Hub, RealtimeMetrics, Sessions};
 use tokio::sync::Semaphore;
+use tracing::Instrument as _;
 
 use crate::connection;
 use crate::credentials::Credentials;
@@ -78,7 +80,22 @@ impl Gateway {
     }
 }
 
-async fn upgrade(State(gateway): State<Arc<Gateway>>, mut request: Request<Body>) -> Response<Body> {
+async fn upgrade(State(gateway): State<Arc<Gateway>>, request: Request<Body>) -> Response<Body> {
+    let id = ConnectionId::new();
+    let request_id = process::http::request_id(request.headers());
+    let span = tracing::info_span!(
+        target: trace::LINE,
+        "connection",
+        connection_id = %id,
+        request_id = request_id.to_str().unwrap_or_default()
+    );
+    let mut response = span.in_scope(|| accept(gateway, id, request));
+    response.headers_mut().insert(REQUEST_ID, request_id);
+    response
+}
+
+/// Answers the handshake. What comes after it runs in the span that is entered here.
+fn accept(gateway: Arc<Gateway>, id: ConnectionId, mut request: Request<Body>) -> Response<Body> {
     let slot = request.extensions().get::<process::http::Slot>().cloned();
     let subprotocols = [Encoding::Json.subprotocol(), Encoding::Proto.subprotocol()];
     let accepted = Credentials::of(&request).and_then(|credentials| {
@@ -89,14 +106,15 @@ async fn upgrade(State(gateway): State<Arc<Gateway>>, mut request: Request<Body>
         Ok((accepted, credentials)) => {
             let encoding = Encoding::from_subprotocol(accepted.subprotocol).unwrap_or(Encoding::Json);
             let tasks = gateway.parts.tasks.clone();
-            tasks.transient("websocket", async move {
+            let running = async move {
                 match accepted.upgrade.finish().await {
-                    Ok(socket) => connection::run(gateway, socket, encoding, credentials).await,
+                    Ok(socket) => connection::run(gateway, id, socket, encoding, credentials).await,
                     Err(error) => tracing::debug!(%error, "a connection went away before it was upgraded"),
                 }
                 // The listener's place is free again.
                 drop(slot);
-            });
+            };
+            tasks.transient("websocket", running.in_current_span());
             accepted.response
         }
         Err(refusal) => {

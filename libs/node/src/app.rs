@@ -97,10 +97,23 @@ where
     S: Future,
 {
     let id = NodeId::new();
-    if let Err(error) = telemetry::init(&settings.log, role.as_str(), id) {
-        eprintln!("switchboard: {error}");
-        return ExitCode::from(2);
-    }
+    let telemetry = match telemetry::init(&settings.log, &settings.telemetry, role.as_str(), id) {
+        Ok(telemetry) => telemetry,
+        Err(error) => {
+            eprintln!("switchboard: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let code = run(settings, id, build, stop);
+    telemetry.finish();
+    code
+}
+
+fn run<B, S>(settings: &Settings, id: NodeId, build: B, stop: S) -> ExitCode
+where
+    B: AsyncFnOnce(&Settings, NodeId) -> Result<App, BuildError>,
+    S: Future,
+{
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -74,6 +74,8 @@ pub struct Settings {
     pub admin: process::admin::AdminSettings,
     /// Logs.
     pub log: process::telemetry::LogSettings,
+    /// Traces.
+    pub telemetry: process::telemetry::TelemetrySettings,
     /// How a node stops.
     pub shutdown: process::supervise::ShutdownSettings,
 }

@@ -13,6 +13,8 @@
 //! this node's hub sees each stream without holes.
 //!
 //! A caller that goes away changes nothing: its send is committed all the same.
+//!
+//! A commit is part of the traces of all its sends: a span of the first that is recorded, with links to the others.
 
 use std::sync::Arc;
 
@@ -21,11 +23,15 @@ use store::messages::{Appended, NewMessage};
 use store::{Refusal, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use crate::announcer::Announcer;
 use crate::error::Error;
 use crate::metrics::OperationsMetrics;
 use crate::settings::AppendSettings;
+
+/// How many traces a commit is linked to at most.
+const LINKS: usize = 32;
 
 type Outcome = Result<Appended, Error>;
 
@@ -90,7 +96,8 @@ impl CombinerTask {
             if taken == 0 {
                 return;
             }
-            self.commit(&mut batch).await;
+            let span = span(&batch);
+            self.commit(&mut batch).instrument(span).await;
         }
     }
 
@@ -134,6 +141,16 @@ impl CombinerTask {
         }
         outcomes
     }
+}
+
+fn span(batch: &[Pending]) -> Span {
+    let mut traces = batch.iter().filter_map(|pending| pending.message.trace.as_deref());
+    let Some(first) = traces.next() else { return Span::none() };
+    trace::below(
+        first,
+        traces.take(LINKS),
+        || tracing::debug_span!(target: trace::INTERNAL, "append", sends = batch.len()),
+    )
 }
 
 fn own(outcome: Result<Appended, Refusal>) -> Outcome {

@@ -63,7 +63,6 @@ impl Operations {
             body: message.body,
             nonce: Some(format!("task:{}", message.chain)),
             reply_to: None,
-            trace: None,
         };
         let (message, runs) = self.compose(send, Some(message.task)).await?;
         let requested = self.store.post_for_task(fence, &message, &runs).await?;

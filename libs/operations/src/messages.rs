@@ -24,8 +24,6 @@ pub struct SendMessage {
     pub nonce: Option<String>,
     /// The message it answers.
     pub reply_to: Option<EventId>,
-    /// W3C `traceparent` of the call.
-    pub trace: Option<Arc<str>>,
 }
 
 /// The members that a text mentions, each once.
@@ -100,7 +98,7 @@ impl Operations {
             data: json(&data)?,
             nonce: send.nonce,
             reply_to: send.reply_to,
-            trace: send.trace,
+            trace: trace::traceparent(),
             recipients,
         };
         let input = json(&send.body)?;

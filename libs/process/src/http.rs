@@ -28,7 +28,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::header::CONNECTION;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -40,6 +40,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
+use uuid::Uuid;
 
 /// How long the loop rests after an accept that failed for want of something (file descriptors, memory).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -78,6 +79,22 @@ impl Default for ServeSettings {
             max_connections: 50_000,
         }
     }
+}
+
+/// The header with the id of a request.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id of a request, which stands on its lines in the log: that of a proxy in front, if it sent one that can stand there,
+/// else a new one.
+#[must_use]
+pub fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let given = headers.get(REQUEST_ID).filter(|id| {
+        (1..=64).contains(&id.len())
+            && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+    });
+    given.cloned().unwrap_or_else(|| {
+        HeaderValue::from_str(&Uuid::now_v7().to_string()).unwrap_or(HeaderValue::from_static("unknown"))
+    })
 }
 
 /// One place among [`ServeSettings::max_connections`], in the extensions of every request. Whoever upgrades the

@@ -43,6 +43,7 @@ impl Metrics {
         info.with_label_values(&[role, version]).set(1);
         registry.register(Box::new(info.clone()))?;
         registry.register(Box::new(Memory::new()?))?;
+        crate::telemetry::otlp::register(&registry)?;
         Ok(Self { registry, info })
     }
 

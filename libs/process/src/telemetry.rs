@@ -1,76 +1,42 @@
-//! Structured logs: one line per event on standard error, each with the role and the node.
+//! Structured logs, and traces that go to a collector.
+//!
+//! The log is one line per event on standard error, each with the role and the node.
+//!
+//! Lines within a request or a connection carry its id, and lines of work that is traced the id of the trace; see the crate
+//! `trace` for the spans that give them. These are made whatever `log.filter` says: it chooses lines, not what lines say.
 //!
 //! Standard output is left to the command itself (`cluster --json` prints there).
 
-use std::fmt;
+mod line;
+pub(crate) mod otlp;
+mod settings;
+
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use domain::{Invalid, NodeId};
-use serde::{Deserialize, Serialize};
-use tracing::{Event, Subscriber};
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::format::{Format, Full, Json, JsonFields, Writer};
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
-use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, fmt::Subscriber as Fmt};
+pub use settings::{LogFormat, LogSettings, TelemetrySettings};
+use trace::{Contexts, is_span};
+use tracing::Subscriber;
+use tracing_subscriber::filter::FilterExt as _;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::JsonFields;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer, Registry, fmt, registry};
 
-/// How a node writes its log.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LogSettings {
-    /// `text` for people (coloured on a terminal), `json` for machines.
-    pub format: LogFormat,
-    /// What is logged: a level, or levels by module, such as `info,cluster=debug`.
-    pub filter: String,
-}
-
-impl LogSettings {
-    /// Checks what the types alone do not.
-    ///
-    /// # Errors
-    ///
-    /// `log.filter` is no filter.
-    pub fn check(&self) -> Result<(), Invalid> {
-        self.filter().map(drop)
-    }
-
-    fn filter(&self) -> Result<EnvFilter, Invalid> {
-        // A word alone would be taken for the name of a module, also when it is a level with a typing error.
-        let is_word = |part: &str| !part.contains(['=', '[', ']']);
-        let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
-        let mut words = self.filter.split(',').filter(|part| is_word(part));
-        let filter = EnvFilter::try_new(&self.filter).ok().filter(|_| words.all(is_level));
-        filter.ok_or_else(|| Invalid::new("log.filter", &self.filter, FILTERS))
-    }
-}
-
-const FILTERS: &str =
-    "a level (error, warn, info, debug, trace, off), or levels by module such as info,cluster=debug";
-
-impl Default for LogSettings {
-    fn default() -> Self {
-        Self { format: LogFormat::Text, filter: "info".to_owned() }
-    }
-}
-
-/// The form of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object per line.
-    Json,
-}
+use line::{JsonLine, Origin, TextLine};
+use otlp::Exporter;
 
 /// Why logging can't begin.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// `log.filter` is no filter.
+    /// A setting that can't work.
     #[error(transparent)]
-    Filter(#[from] Invalid),
+    Invalid(#[from] Invalid),
+    /// Spans can't be exported: no thread or no client can be made.
+    #[error("traces can't be exported: {0}")]
+    Exporter(String),
     /// Logging was begun before in this process.
     #[error("logging was begun before in this process")]
     Twice,
@@ -81,27 +47,57 @@ impl TelemetryError {
     #[must_use]
     pub const fn kind(&self) -> domain::ErrorKind {
         match self {
-            Self::Filter(_) => domain::ErrorKind::Invalid,
-            Self::Twice => domain::ErrorKind::Internal,
+            Self::Invalid(_) => domain::ErrorKind::Invalid,
+            Self::Exporter(_) | Self::Twice => domain::ErrorKind::Internal,
         }
     }
 }
 
-/// Begins logging for this process, panics included.
+/// How long the last spans may take to be sent.
+const FINISH_WITHIN: Duration = Duration::from_secs(3);
+
+/// Logging and tracing that have begun.
+#[derive(Debug)]
+#[must_use = "the last spans are sent by `finish`"]
+pub struct Telemetry(Option<Exporter>);
+
+impl Telemetry {
+    /// Sends the last spans. To be called when everything else is over, outside of any runtime.
+    pub fn finish(self) {
+        if let Some(exporter) = self.0 {
+            exporter.finish(FINISH_WITHIN);
+        }
+    }
+}
+
+/// Begins logging for this process, panics included, and tracing.
 ///
 /// # Errors
 ///
-/// A filter that is none, or a second call.
-pub fn init(settings: &LogSettings, role: &'static str, node: NodeId) -> Result<(), TelemetryError> {
+/// Settings that can't work, or a second call.
+pub fn init(
+    log: &LogSettings,
+    traces: &TelemetrySettings,
+    role: &'static str,
+    node: NodeId,
+) -> Result<Telemetry, TelemetryError> {
     let coloured =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    let subscriber = subscriber(settings, role, node, std::io::stderr, coloured.into())?;
+    let (contexts, exporter) = match traces.endpoint()? {
+        None => (Contexts::unrecorded(), None),
+        Some(endpoint) => {
+            let (queue, exporter) = Exporter::start(endpoint, role, node)?;
+            (Contexts::recorded(traces.sample_ratio, queue), Some(exporter))
+        }
+    };
+    let origin = Origin { role, node };
+    let subscriber = subscriber(log, origin, contexts, std::io::stderr, coloured.into())?;
     subscriber.try_init().map_err(|_| TelemetryError::Twice)?;
     std::panic::set_hook(Box::new(|panic| {
         let location = panic.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(location, "panic: {}", panic.payload_as_str().unwrap_or("not a text"));
     }));
-    Ok(())
+    Ok(Telemetry(exporter))
 }
 
 /// Whether a log line has colours.
@@ -117,178 +113,40 @@ impl From<bool> for Colour {
     }
 }
 
+type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
 fn subscriber<W>(
     settings: &LogSettings,
-    role: &'static str,
-    node: NodeId,
+    origin: Origin,
+    contexts: Contexts,
     writer: W,
     colour: Colour,
-) -> Result<Box<dyn Subscriber + Send + Sync>, TelemetryError>
+) -> Result<impl Subscriber + Send + Sync, TelemetryError>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let builder = Fmt::builder()
-        .with_env_filter(settings.filter()?)
-        .with_writer(writer)
-        // A line that can't be written (a full disk, a reader that is gone) is lost. Told on the same broken stream, it
-        // would end the process.
-        .log_internal_errors(false);
-    let origin = Origin { role, node };
-    Ok(match settings.format {
-        LogFormat::Text => {
-            let line = TextLine { origin, rest: Format::default().without_time() };
-            Box::new(builder.with_ansi(colour == Colour::On).event_format(line).finish())
-        }
+    let recording = contexts.recording();
+    let lines =
+        lines(settings, origin, writer, colour).with_filter(settings.filter()?.or(is_span(recording)));
+    // Places come first: lines say them.
+    Ok(registry().with(vec![contexts.with_filter(is_span(recording)).boxed(), lines.boxed()]))
+}
+
+fn lines<W>(settings: &LogSettings, origin: Origin, writer: W, colour: Colour) -> BoxedLayer
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    // A line that can't be written (a full disk, a reader that is gone) is lost. Told on the same broken stream, it
+    // would end the process.
+    let layer = fmt::layer().with_writer(writer).log_internal_errors(false);
+    match settings.format {
+        LogFormat::Text => layer.with_ansi(colour == Colour::On).event_format(TextLine::new(origin)).boxed(),
         LogFormat::Json => {
-            let line = JsonLine { origin, line: Format::default().json().flatten_event(true) };
-            Box::new(builder.with_ansi(false).fmt_fields(JsonFields::new()).event_format(line).finish())
+            let layer = layer.with_ansi(false).fmt_fields(JsonFields::new());
+            layer.event_format(JsonLine::new(origin)).boxed()
         }
-    })
-}
-
-/// Who writes the line.
-struct Origin {
-    role: &'static str,
-    node: NodeId,
-}
-
-/// `time role=... node=... LEVEL target: message fields`.
-struct TextLine {
-    origin: Origin,
-    rest: Format<Full, ()>,
-}
-
-impl<S, N> FormatEvent<S, N> for TextLine
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        ctx: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let (dim, plain) = if writer.has_ansi_escapes() { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
-        writer.write_str(dim)?;
-        SystemTime.format_time(&mut writer)?;
-        write!(writer, " role={} node={}{plain} ", self.origin.role, self.origin.node)?;
-        self.rest.format_event(ctx, writer, event)
-    }
-}
-
-/// One JSON object, whose first fields are the role and the node.
-struct JsonLine {
-    origin: Origin,
-    line: Format<Json>,
-}
-
-impl<S, N> FormatEvent<S, N> for JsonLine
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        ctx: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let mut line = String::new();
-        self.line.format_event(ctx, Writer::new(&mut line), event)?;
-        let rest = line.strip_prefix('{').ok_or(fmt::Error)?;
-        write!(writer, r#"{{"role":"{}","node":"{}",{rest}"#, self.origin.role, self.origin.node)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io;
-    use std::sync::Arc;
-
-    use parking_lot::Mutex;
-
-    use super::*;
-
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn logged(settings: &LogSettings, colour: Colour, log: impl FnOnce()) -> (NodeId, String) {
-        let (sink, node) = (Sink::default(), NodeId::new());
-        let writer = sink.clone();
-        let subscriber =
-            subscriber(settings, "api", node, move || writer.clone(), colour).expect("good settings");
-        tracing::subscriber::with_default(subscriber, log);
-        let bytes = sink.0.lock().clone();
-        (node, String::from_utf8(bytes).expect("utf-8"))
-    }
-
-    #[test]
-    fn every_json_line_is_an_object_with_role_and_node() {
-        let settings = LogSettings { format: LogFormat::Json, ..LogSettings::default() };
-        let (node, text) = logged(&settings, Colour::Off, || {
-            let _span = tracing::info_span!("request", id = 7).entered();
-            tracing::info!(room = "blue", "said \"hello\"");
-            tracing::warn!("again");
-        });
-        let lines: Vec<serde_json::Value> =
-            text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
-        assert_eq!(lines.len(), 2, "{text}");
-        for line in &lines {
-            assert_eq!(line["role"], "api");
-            assert_eq!(line["node"], node.to_string());
-            assert_eq!(line["span"]["id"], 7);
-        }
-        assert_eq!(lines[0]["room"], "blue");
-        assert_eq!(lines[0]["message"], "said \"hello\"");
-    }
-
-    #[test]
-    fn text_has_colours_only_when_told() {
-        let (node, plain) =
-            logged(&LogSettings::default(), Colour::Off, || tracing::info!(room = "blue", "said"));
-        assert!(
-            plain.contains(&format!("role=api node={node}")) && plain.contains("room=\"blue\""),
-            "{plain}"
-        );
-        assert!(!plain.contains('\x1b'), "{plain:?}");
-        let (_, coloured) = logged(&LogSettings::default(), Colour::On, || tracing::info!("said"));
-        assert!(coloured.contains('\x1b'), "{coloured:?}");
-    }
-
-    #[test]
-    fn the_filter_is_obeyed_and_checked() {
-        let settings = LogSettings { filter: "warn".to_owned(), ..LogSettings::default() };
-        let (_, text) = logged(&settings, Colour::Off, || {
-            tracing::info!("quiet");
-            tracing::warn!("loud");
-        });
-        assert!(text.contains("loud") && !text.contains("quiet"), "{text}");
-    }
-
-    #[test]
-    fn a_filter_that_is_none_is_refused() {
-        let of = |filter: &str| LogSettings { filter: filter.to_owned(), ..LogSettings::default() };
-        for good in
-            ["info", "OFF", "info,cluster=debug", "warn,api::stream=trace", "info,[request{id=7}]=debug"]
-        {
-            assert_eq!(of(good).check(), Ok(()), "{good}");
-        }
-        for bad in ["", "infoo", "a=b=c", "cluster=loud", "info,", "info,cluster"] {
-            let refused = of(bad).check().expect_err(bad);
-            assert_eq!(refused.field, "log.filter");
-            assert!(subscriber(&of(bad), "api", NodeId::new(), io::sink, Colour::Off).is_err(), "{bad}");
-        }
-    }
-}
+mod tests;

@@ -335,7 +335,7 @@ impl Feed {
 
     async fn try_again(&mut self, error: &StoreError) -> bool {
         self.trouble = (self.trouble + 1).min(6);
-        tracing::warn!(%error, connection = %self.connection.meta.id, "can't read the log for a connection; trying again");
+        tracing::warn!(%error, "can't read the log for a connection; trying again");
         let longest = 50_u64 << self.trouble;
         tokio::time::sleep(Duration::from_millis(rand::random_range(longest / 2..=longest))).await;
         self.connection.outbox.lag();

@@ -20,6 +20,7 @@
 //! passed on, `room.added` and `room.removed` in a person's stream begin and end theirs,
 //! `session.revoked` closes the connections of that sign-in.
 
+mod delivery;
 pub(crate) mod effects;
 pub(crate) mod stream;
 mod telling;
@@ -301,6 +302,7 @@ impl Hub {
                 self.mark(shard, stream.id, Dirty { version, swept: false });
                 return;
             }
+            let _delivering = delivery::span(&event, path, state.followers()).entered();
             let (seq, effect) = (event.seq, Effect::of(&event));
             if let Some(Effect::Leave { user }) = &effect {
                 state.remove_user(*user, seq);

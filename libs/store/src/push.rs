@@ -4,6 +4,7 @@
 //! that still holds it. Pushes are queued by device: who claims a device has all its pushes for that long, so each device gets them one after the
 //! other and in order, and what the push service asks for (time, a rest) holds for all of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -124,6 +125,8 @@ pub struct ClaimedDevice {
     pub now: Timestamp,
     /// What the person has not read, of all rooms.
     pub unread: u64,
+    /// The trace of the newest event that they are about (`traceparent`), if it is recorded.
+    pub trace: Option<Arc<str>>,
     /// The notifications of one room that wait, the oldest first, each with why it is pushed. May be empty.
     pub waiting: Vec<(Notification, Reason)>,
 }

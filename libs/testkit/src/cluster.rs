@@ -10,7 +10,7 @@ mod node;
 mod options;
 
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
@@ -75,6 +75,12 @@ impl TestCluster {
     #[must_use]
     pub fn gateway_url(&self, number: usize) -> String {
         format!("ws://{}/v1/gateway", self.node(&format!("gateway-{number}")).listen())
+    }
+
+    /// Where its nodes keep their keys and logs.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// The names of all nodes.
@@ -209,7 +215,7 @@ impl Drop for TestCluster {
     }
 }
 
-async fn migrate(binary: &std::path::Path, database_url: &str) {
+async fn migrate(binary: &Path, database_url: &str) {
     let mut command = Command::new(binary);
     node::clean_environment(&mut command);
     let output = command

@@ -5,6 +5,7 @@
 //! - [`cluster`]: api, gateway and worker processes, to be killed, stopped, frozen and cut off.
 //! - [`nginx`]: a real proxy in front of nodes.
 //! - [`model`]: a language model that says what the test wants.
+//! - [`collector`]: a collector of traces that keeps what it is sent.
 //! - [`push`]: a push service that reads what it is sent, and answers as the test wants.
 //! - [`port`]: ports that stay a test's own over restarts.
 //! - [`random`]: names that collide with nobody's.
@@ -17,6 +18,7 @@
 #![allow(clippy::panic, clippy::expect_used)]
 
 pub mod cluster;
+pub mod collector;
 pub mod http;
 pub mod model;
 pub mod nginx;

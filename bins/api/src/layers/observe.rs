@@ -5,38 +5,40 @@
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use tracing::Instrument as _;
-use uuid::Uuid;
+use process::http::REQUEST_ID;
+use tracing::{Instrument as _, Span};
 
 use crate::state::Api;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+tokio::task_local! {
+    static CURRENT: HeaderValue;
+}
 
-/// Gives a request its id (that of a proxy in front, if it sent one) and puts its work into a span with it.
+/// The id of the request that is being answered.
+#[must_use]
+pub fn request_id() -> Option<String> {
+    CURRENT.try_with(|id| id.to_str().ok().map(str::to_owned)).ok().flatten()
+}
+
+/// Gives a request its id (that of a proxy in front, if it sent one) and puts its work into a span with it, which goes on with
+/// the caller's trace (`traceparent`).
 pub async fn observe(State(api): State<Api>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let method = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let route = matched.as_ref().map_or("none", MatchedPath::as_str);
-    let id = request_id(&request);
-    let span = tracing::info_span!(
-        "request",
-        id = id.to_str().unwrap_or_default(),
-        %method,
-        route,
-        user = tracing::field::Empty,
-        agent = tracing::field::Empty
-    );
-    let mut response = next.run(request).instrument(span.clone()).await;
-    let (status, elapsed) = (response.status(), began.elapsed());
-    span.in_scope(|| {
-        tracing::debug!(status = status.as_u16(), elapsed_ms = elapsed.as_secs_f64() * 1000.0, "answered");
-    });
     // Methods that nobody offers would be a label that strangers can choose.
     let method = if matched.is_some() { known(method.as_str()) } else { "other" };
+    let id = process::http::request_id(request.headers());
+    let span = span(request.headers(), &id, method, route);
+    let answering = CURRENT.scope(id.clone(), next.run(request));
+    let mut response = answering.instrument(span.clone()).await;
+    let (status, elapsed) = (response.status(), began.elapsed());
+    tracing::record_all!(span, status = status.as_u16(), failed = status.is_server_error());
+    span.in_scope(|| tracing::debug!(elapsed_ms = elapsed.as_secs_f64() * 1000.0, "answered"));
     api.metrics().requests.with_label_values(&[method, route, status.as_str()]).inc();
     api.metrics().seconds.with_label_values(&[method, route]).observe(elapsed.as_secs_f64());
     finish(&mut response, id);
@@ -51,14 +53,24 @@ fn finish(response: &mut Response, id: HeaderValue) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-fn request_id(request: &Request) -> HeaderValue {
-    let given = request.headers().get(REQUEST_ID).filter(|id| {
-        (1..=64).contains(&id.len())
-            && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
-    });
-    given.cloned().unwrap_or_else(|| {
-        HeaderValue::from_str(&Uuid::now_v7().to_string()).unwrap_or(HeaderValue::from_static("unknown"))
-    })
+fn span(headers: &HeaderMap, id: &HeaderValue, method: &str, route: &str) -> Span {
+    let make = || {
+        tracing::info_span!(
+            target: trace::SERVER,
+            "request",
+            request_id = id.to_str().unwrap_or_default(),
+            method,
+            route,
+            user = tracing::field::Empty,
+            agent = tracing::field::Empty,
+            status = tracing::field::Empty,
+            failed = tracing::field::Empty
+        )
+    };
+    match headers.get("traceparent").and_then(|parent| parent.to_str().ok()) {
+        Some(parent) => trace::below(parent, [], make),
+        None => make(),
+    }
 }
 
 fn known(method: &str) -> &'static str {

@@ -8,7 +8,7 @@ use operations::SendMessage;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::extract::{Caller, IdempotencyKey, Json, Path, TraceParent};
+use crate::extract::{Caller, IdempotencyKey, Json, Path};
 use crate::problem::Problem;
 use crate::routes::rooms::RoomPath;
 use crate::shapes::EventShape;
@@ -79,7 +79,6 @@ pub async fn send(
     caller: Caller,
     Path(path): Path<RoomPath>,
     IdempotencyKey(key): IdempotencyKey,
-    TraceParent(trace): TraceParent,
     Json(body): Json<SendBody>,
 ) -> Result<(StatusCode, Answer<WrittenShape>), Problem> {
     let message = SendMessage {
@@ -88,7 +87,6 @@ pub async fn send(
         body: body.body,
         nonce: body.nonce.or(key),
         reply_to: body.reply_to,
-        trace,
     };
     let appended = api.operations().send_message(message).await?;
     let status = if appended.fresh { StatusCode::CREATED } else { StatusCode::OK };

@@ -71,6 +71,7 @@ async fn every_answer_has_an_id_that_a_proxy_may_have_given() {
     let app = TestApp::start().await;
     let given = app.get("/v1/nothing").header("x-request-id", "proxy-17").send().await;
     assert_eq!(given.headers["x-request-id"], "proxy-17");
+    assert_eq!(given.body["request_id"], "proxy-17", "a problem says it, too");
     for odd in ["a b", "<script>", &"x".repeat(65)] {
         let made = app.get("/v1/nothing").header("x-request-id", odd).send().await;
         let id = made.headers["x-request-id"].to_str().unwrap();

@@ -48,6 +48,7 @@ impl About {
     /// The refusal of the frame.
     pub(super) fn refusal(self, error: &Error) -> ServerFrame {
         if error.kind() == ErrorKind::Internal {
+            tracing::Span::current().record("failed", true);
             tracing::error!(%error, "a client's frame failed");
         }
         self.error(error.code(), error.public_message())
@@ -81,7 +82,6 @@ pub(super) async fn send(
         body: send.body,
         nonce: Some(send.nonce),
         reply_to: send.reply_to.map(EventId),
-        trace: None,
     };
     match operations.send_message(message).await {
         Ok(appended) => ServerFrame::Sent(Sent { nonce, seq: appended.event.seq, id: appended.event.id.0 }),

@@ -8,6 +8,7 @@ use operations::commands::Autocomplete;
 use protocol::frame::{self, Choices, RawJson};
 use protocol::{ClientFrame, CloseCode, ServerFrame};
 use realtime::{Connection, Encoded, Focus, Watched};
+use tracing::Instrument as _;
 
 use crate::connection::End;
 use crate::connection::answer::{self, About};
@@ -87,7 +88,7 @@ fn autocomplete(
         return Some(about.error(ErrorCode::RateLimited, detail.into()));
     };
     let (operations, connection) = (gateway.parts.operations.clone(), Arc::clone(connection));
-    gateway.parts.tasks.transient("autocomplete", async move {
+    let asking = async move {
         let question = Autocomplete {
             user,
             agent: AgentId(asked.agent_id),
@@ -101,7 +102,8 @@ fn autocomplete(
         };
         connection.outbox.reply(&Encoded::frame(answer)).await;
         drop(place);
-    });
+    };
+    gateway.parts.tasks.transient("autocomplete", asking.in_current_span());
     None
 }
 

@@ -8,6 +8,7 @@ use protocol::frame::ErrorFrame;
 use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
 use realtime::{Connection, Encoded, Term, Turn};
 use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 
 use crate::connection::{End, agent, person, refresh};
 use crate::gateway::Gateway;
@@ -60,11 +61,20 @@ pub(super) async fn read(
             Ok(ClientFrame::Refresh(refresh)) => {
                 Ok(Some(Box::pin(refresh::handle(gateway, connection, &mut term, &refresh)).await))
             }
-            // On the heap: between two frames there is nothing to be kept.
-            Ok(frame) => match connection.meta.principal {
-                Principal::User(user) => Box::pin(person::handle(gateway, connection, user, frame)).await,
-                Principal::Agent(agent) => Box::pin(agent::handle(gateway, connection, agent, frame)).await,
-            },
+            Ok(frame) => {
+                let span = span(&frame);
+                // On the heap: between two frames there is nothing to be kept.
+                match connection.meta.principal {
+                    Principal::User(user) => {
+                        let handled = person::handle(gateway, connection, user, frame);
+                        Box::pin(handled.instrument(span)).await
+                    }
+                    Principal::Agent(agent) => {
+                        let handled = agent::handle(gateway, connection, agent, frame);
+                        Box::pin(handled.instrument(span)).await
+                    }
+                }
+            }
             Err(error) => answer_to(&error).map(Some),
         };
         match answer {
@@ -81,6 +91,19 @@ async fn reply(connection: &Connection, answer: ServerFrame) {
     if !connection.outbox.reply(&Encoded::frame(answer)).await {
         // The writer ends the connection, with its code.
         std::future::pending::<()>().await;
+    }
+}
+
+/// The top of a trace: what a client asks for by a frame. What only says how things are, often, is none.
+fn span(frame: &ClientFrame) -> Span {
+    match frame {
+        ClientFrame::Ping | ClientFrame::Typing(_) | ClientFrame::Focus(_) => Span::none(),
+        frame => tracing::debug_span!(
+            target: trace::SERVER,
+            "frame",
+            op = frame.op(),
+            failed = tracing::field::Empty
+        ),
     }
 }
 

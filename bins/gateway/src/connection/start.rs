@@ -108,7 +108,7 @@ impl Conversation<'_> {
                     self.refuse(error.code(), error.public_message()).await?;
                 }
                 Err(error @ SessionError::Store(_)) => {
-                    tracing::warn!(%error, connection = %meta.id, "a session can't begin");
+                    tracing::warn!(%error, "a session can't begin");
                     return Err(End::Close(CloseCode::Internal));
                 }
             }
@@ -125,7 +125,7 @@ impl Conversation<'_> {
                     opened.greeting.extend(runs.iter().map(|run| Encoded::frame(answer::run(run))));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, connection = %opened.connection.meta.id, "a session can't go on");
+                    tracing::warn!(%error, "a session can't go on");
                     self.gateway.parts.sessions.close(&opened.connection);
                     return Err(End::Close(CloseCode::Internal));
                 }

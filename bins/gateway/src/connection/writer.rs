@@ -87,7 +87,7 @@ async fn may_write(gateway: &Gateway, connection: &Connection, guard: &mut Guard
             Ok(true) => return Err(End::Close(connection.outbox.closed().await)),
             Ok(false) => return Err(End::Close(connection.hold.lost())),
             Err(error) => {
-                tracing::warn!(%error, connection = %connection.meta.id, "can't ask whether a consumer holds its place; trying again");
+                tracing::warn!(%error, "can't ask whether a consumer holds its place; trying again");
                 tokio::select! {
                     () = tokio::time::sleep(VALID_FOR) => {}
                     code = connection.outbox.closed() => return Err(End::Close(code)),

@@ -11,7 +11,7 @@ use client::session::StopReason;
 use client::{Api, ConsumerSettings};
 use domain::NodeId;
 use node::Settings;
-use process::telemetry;
+use process::telemetry::{self, TelemetrySettings};
 use protocol::CloseCode;
 use tokio_util::sync::CancellationToken;
 
@@ -93,7 +93,9 @@ pub(super) async fn serve(
     settings: &Settings,
 ) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
-    telemetry::init(&settings.log, "agent", NodeId::new())?;
+    // A client like others: the traces that begin with it are begun by the nodes.
+    let untraced = TelemetrySettings::default();
+    telemetry::init(&settings.log, &untraced, "agent", NodeId::new())?.finish();
     let me = access.api.own_agent().await.map_err(|error| format!("{}: {error}", access.api.base()))?;
     say(format_args!("{} (@{}, agent {}) works; ctrl-c stops it", me.display_name, me.handle, me.id))?;
     let settings = ConsumerSettings::new(access.gateways.clone(), access.token.clone(), name);

@@ -39,6 +39,7 @@ mod takeover;
 mod task_actions;
 mod tasks;
 mod tools;
+mod traces;
 mod webhooks;
 mod wire;
 mod world;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use client::socket::{Incoming, Outgoing, Raw};
 use client::{Credential, Socket, SocketError};
 use domain::{DeviceId, RoomId};
-use protocol::frame::{Cursors, Event, Identify, Presence, Ready, Resume, Send, Slot, Subject};
+use protocol::frame::{Cursors, Event, Hello, Identify, Presence, Ready, Resume, Send, Slot, Subject};
 use protocol::{ClientFrame, Encoding, ServerFrame};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -17,6 +17,8 @@ use crate::world::PATIENCE;
 pub(crate) struct Wire {
     outgoing: Outgoing,
     incoming: Incoming,
+    /// What the node said first.
+    pub(crate) hello: Hello,
     ready: Option<Ready>,
     /// Frames that came while something else was waited for, to show when a test fails.
     passed: Vec<ServerFrame>,
@@ -33,8 +35,9 @@ impl Wire {
     ) -> Result<Self, SocketError> {
         let (outgoing, mut incoming) = Socket::connect(url, credential, encoding).await?.split();
         match timeout(PATIENCE, incoming.receive()).await.expect("hello")? {
-            ServerFrame::Hello(_) => {
-                Ok(Self { outgoing, incoming, ready: None, passed: Vec::new(), seen: VecDeque::new() })
+            ServerFrame::Hello(hello) => {
+                let (passed, seen) = (Vec::new(), VecDeque::new());
+                Ok(Self { outgoing, incoming, hello, ready: None, passed, seen })
             }
             other => panic!("the first frame is {other:?}"),
         }

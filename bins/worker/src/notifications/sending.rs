@@ -10,6 +10,7 @@ use push::{Driver, Message, Outcome, PushSettings, Subscription, Target, Topic, 
 use store::notifications::Notification;
 use store::push::{ClaimedDevice, DeviceAfter, FinishedDevice, PushAddress, PushStep};
 use tokio::time::{Instant, timeout_at};
+use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use super::is_too_old;
@@ -111,9 +112,11 @@ impl Sender {
             // This process stood still: somebody else has the device by now.
             return too_late();
         }
-        let target = target(device.device, &device.address);
-        let sent = timeout_at(deadline, self.driver.send(&target, message)).await;
+        let (target, span) = (target(device.device, &device.address), span(device));
+        let sent = timeout_at(deadline, self.driver.send(&target, message).instrument(span.clone())).await;
         let verdict = sent.unwrap_or_else(|_| too_late());
+        let outcome = verdict.outcome;
+        tracing::record_all!(span, outcome = outcome.as_str(), failed = outcome != Outcome::Sent);
         self.metrics.sent(verdict.outcome, began.elapsed().as_secs_f64());
         self.alert(device.device, &verdict);
         verdict
@@ -148,6 +151,25 @@ impl Sender {
 
     fn test(&self, device: &ClaimedDevice) -> Message {
         Message { id: Uuid::now_v7(), ..self.message(device, &[], payload::test()) }
+    }
+}
+
+/// An attempt belongs to the trace of what it tells of.
+fn span(device: &ClaimedDevice) -> Span {
+    let make = || {
+        tracing::info_span!(
+            target: trace::CLIENT,
+            "push",
+            device = %device.device,
+            notifications = device.waiting.len(),
+            test = device.is_test,
+            outcome = tracing::field::Empty,
+            failed = tracing::field::Empty
+        )
+    };
+    match &device.trace {
+        Some(trace) => trace::below(trace, [], make),
+        None => make(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::task::Action;
+use domain::task::{Action, TaskRunStatus};
 use domain::{TaskId, TaskRunId};
 use jiff::SignedDuration;
 use store::queue::{ClaimedRun, Fence, FinishedRun, MovedTick, Next, Work};
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use super::floor::Floor;
 use super::lease::Lease;
@@ -227,8 +228,9 @@ impl<'a> Tenure<'a> {
         let follows = matches!(run.action, Some(Action::AgentRun { .. }));
         let (id, of) = (run.id, run.task);
         let actions = Arc::clone(&self.scheduler.actions);
+        let span = span(&run);
         let doing = perform(actions, run, fence, self.rules, cancel.clone());
-        let task = self.running.spawn(doing);
+        let task = self.running.spawn(doing.instrument(span));
         self.held.insert(id, Held { of, cancel, task, follows });
     }
 
@@ -332,6 +334,22 @@ impl<'a> Tenure<'a> {
     }
 }
 
+/// Work on a run is a trace of its own.
+fn span(run: &ClaimedRun) -> Span {
+    tracing::info_span!(
+        target: trace::CONSUMER,
+        parent: None,
+        "task run",
+        task = %run.task,
+        run = %run.id,
+        attempt = run.attempt,
+        trigger = run.trigger.as_str(),
+        action = run.action.as_ref().map(Action::kind),
+        outcome = tracing::field::Empty,
+        failed = tracing::field::Empty
+    )
+}
+
 /// Does a run, and says what comes after it.
 async fn perform(
     actions: Arc<actions::Actions>,
@@ -353,7 +371,10 @@ async fn perform(
         now,
     };
     let next = rules.next(&over);
-    tracing::debug!(run = %run.id, task = %run.task, attempt = run.attempt, status = outcome.end.status().as_str(), "a run of a task is over");
+    let span = Span::current();
+    let status = outcome.end.status();
+    tracing::record_all!(span, outcome = status.as_str(), failed = status != TaskRunStatus::Succeeded);
+    tracing::debug!("a run of a task is over");
     FinishedRun {
         run: run.id,
         task: run.task,

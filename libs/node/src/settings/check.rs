@@ -42,6 +42,7 @@ impl Settings {
         self.listener.validate()?;
         self.notifier.validate()?;
         self.log.check()?;
+        self.telemetry.check()?;
         self.auth.check()?;
         self.http.check()?;
         self.outbound.check()?;

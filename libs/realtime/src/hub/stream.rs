@@ -136,6 +136,11 @@ impl StreamState {
         }
     }
 
+    /// How many follow it.
+    pub(crate) fn followers(&self) -> usize {
+        self.subscribers.len()
+    }
+
     /// The connections that follow it.
     pub(crate) fn connections(&self) -> impl Iterator<Item = &Arc<Connection>> {
         self.subscribers.values().map(|subscriber| &subscriber.connection)

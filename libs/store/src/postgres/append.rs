@@ -41,7 +41,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// An event with a fresh id, of the system, with neither nonce nor trace.
+    /// An event with a fresh id, of the system, without nonce, of the trace that is under way.
     pub(super) fn of_system(stream: impl Into<StreamRef>, kind: EventKind, data: &serde_json::Value) -> Self {
         Self {
             stream: stream.into(),
@@ -50,12 +50,12 @@ impl Draft {
             sender: Sender::System,
             nonce: None,
             data: data.to_string().into(),
-            trace: None,
+            trace: trace::traceparent(),
             notice: None,
         }
     }
 
-    /// An event in the name of a person, with a fresh id, without nonce and trace.
+    /// An event in the name of a person, with a fresh id, without nonce.
     pub(super) fn of_user(
         user: UserId,
         stream: impl Into<StreamRef>,
@@ -65,7 +65,7 @@ impl Draft {
         Self::of_member(user.into(), stream, kind, data)
     }
 
-    /// An event in the name of a person or an agent, with a fresh id, without nonce and trace.
+    /// An event in the name of a person or an agent, with a fresh id, without nonce.
     pub(super) fn of_member(
         member: Principal,
         stream: impl Into<StreamRef>,

@@ -274,7 +274,7 @@ impl Postgres {
             sender: edit.actor.into(),
             nonce: None,
             data: edit.data.clone(),
-            trace: None,
+            trace: trace::traceparent(),
             notice: None,
         };
         transaction.append_one(draft).await

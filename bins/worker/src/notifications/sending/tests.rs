@@ -47,6 +47,7 @@ impl Stage {
             preferences: Preferences::default(),
             now: now(),
             unread: 9,
+            trace: None,
             waiting,
         };
         let service = Arc::<Service>::default();

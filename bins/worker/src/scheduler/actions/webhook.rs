@@ -6,12 +6,29 @@ use operations::tasks::runs::delivery_as_given;
 use outbound::{HeaderMap, HeaderName, HeaderValue, Outbound, Post, StatusCode};
 use serde_json::{Value, json};
 use store::queue::{ClaimedRun, Fence};
+use tracing::{Instrument as _, Span};
 
 use super::super::outcome::Outcome;
 use super::{Actions, sent};
 
 impl Actions {
     pub(super) async fn webhook(
+        &self,
+        run: &ClaimedRun,
+        fence: &Fence,
+        url: &str,
+        body: Option<&Value>,
+    ) -> Outcome {
+        let span = tracing::info_span!(
+            target: trace::CLIENT,
+            "webhook",
+            status = tracing::field::Empty,
+            failed = tracing::field::Empty
+        );
+        self.call_webhook(run, fence, url, body).instrument(span).await
+    }
+
+    async fn call_webhook(
         &self,
         run: &ClaimedRun,
         fence: &Fence,
@@ -41,10 +58,13 @@ async fn call(outbound: &Outbound, post: Post<'_>) -> Outcome {
     let answer = match outbound.post(post).await {
         Ok(answer) => answer,
         Err(error) => {
+            Span::current().record("failed", true);
             let end = if error.is_retryable() { RunEnd::Failed } else { RunEnd::Refused };
             return Outcome::ended(end, error.to_string());
         }
     };
+    let status = answer.status;
+    tracing::record_all!(Span::current(), status = status.as_u16(), failed = !status.is_success());
     let output = Some(format!("HTTP {}\n{}", answer.status.as_u16(), answer.body));
     if answer.status.is_success() {
         return Outcome::done(output);
@@ -89,6 +109,10 @@ fn headers(run: &ClaimedRun, body: &[u8]) -> Result<HeaderMap, String> {
     set(signature::ID_HEADER, &id)?;
     set(signature::TIMESTAMP_HEADER, &timestamp.to_string())?;
     set("switchboard-attempt", &run.attempt.to_string())?;
+    // The receiver goes on with the trace.
+    if let Some(place) = trace::traceparent() {
+        set("traceparent", &place)?;
+    }
     if let Some(key) = &run.webhook_key {
         let signed = signature::sign(&SigningSecret::kept(&key.0), &id, timestamp, body);
         set(signature::SIGNATURE_HEADER, &signed)?;

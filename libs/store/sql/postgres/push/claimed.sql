@@ -10,6 +10,7 @@ SELECT
     (
         SELECT wanted.preferences::text FROM notification_preferences AS wanted WHERE wanted.user_id = claimed.user_id
     ) AS preferences,
+    (SELECT events.trace FROM events WHERE events.id = facts.source_id) AS trace,
     clock_timestamp() AS now,
     unread.unread
 FROM push_subscriptions AS claimed

@@ -1,5 +1,6 @@
 //! Claiming devices.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::DeviceId;
@@ -52,12 +53,14 @@ fn claimed(rows: &[Row]) -> Result<Vec<ClaimedDevice>, Fault> {
                 preferences: preferences(row.value("preferences")?)?,
                 now: row.value("now")?,
                 unread: row.count("unread")?,
+                trace: None,
                 waiting: Vec::new(),
             });
         }
         if let (Some(why), Some(last)) = (row.value::<Option<&str>>("why")?, devices.last_mut()) {
             let why = why.parse().unwrap_or(Reason::PushOffline);
             last.waiting.push((notification(row)?, why));
+            last.trace = row.value::<Option<&str>>("trace")?.map(Arc::from).or_else(|| last.trace.take());
         }
     }
     Ok(devices)
