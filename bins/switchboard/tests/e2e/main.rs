@@ -4,6 +4,7 @@
 
 mod agents;
 mod bridge;
+mod busy;
 mod chaos;
 mod commands;
 mod completion;
@@ -20,6 +21,7 @@ mod listener;
 mod livebox;
 mod local;
 mod members;
+mod meters;
 mod notifications;
 mod outage;
 mod pooler;
@@ -30,6 +32,7 @@ mod raw;
 mod receiver;
 mod robot;
 mod runs;
+mod secrets;
 mod session;
 mod signin;
 mod single;

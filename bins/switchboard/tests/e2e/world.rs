@@ -45,6 +45,11 @@ impl World {
         Self { cluster: TestCluster::start(options).await, database: url }
     }
 
+    /// With these options, on the database at this URL.
+    pub(crate) async fn of(url: String, options: ClusterOptions) -> Self {
+        Self { cluster: TestCluster::start(options).await, database: url }
+    }
+
     /// Asks the database itself.
     pub(crate) async fn sql(&self, statement: &str) -> Vec<Vec<Option<String>>> {
         localpg::query(&self.database, statement).await.expect("an answer of the database")
