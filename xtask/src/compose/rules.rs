@@ -37,6 +37,7 @@ pub(super) fn faults(project: &Json, deadline: Duration) -> Vec<String> {
     }
     faults.extend(missing_files(project));
     faults.extend(not_scraped(project));
+    faults.extend(not_traced(project));
     faults
 }
 
@@ -160,6 +161,18 @@ fn not_scraped(project: &Json) -> Vec<String> {
         .map(|(name, _)| format!("{name}:9600"))
         .filter(|target| !targets.contains(target))
         .map(|target| format!("prometheus does not ask {target}"))
+        .collect()
+}
+
+/// Where there is a collector, every node sends its spans there.
+fn not_traced(project: &Json) -> Vec<String> {
+    let sends = |service: &Json| {
+        service["environment"]["SWITCHBOARD__TELEMETRY__OTLP_ENDPOINT"] == "http://collector:4318"
+    };
+    services(project)
+        .filter(|_| project["services"]["collector"].is_object())
+        .filter(|(_, service)| is_ours(service) && service["restart"] != "no" && !sends(service))
+        .map(|(name, _)| format!("{name} sends no spans to the collector"))
         .collect()
 }
 

@@ -87,6 +87,18 @@ fn files_and_targets_that_are_missing_are_found() {
 }
 
 #[test]
+fn nodes_send_their_spans_to_the_collector_that_is_there() {
+    let mut collector = node();
+    collector["image"] = json!("otel/opentelemetry-collector:0.130.0");
+    collector["user"] = json!("10001:10001");
+    let mut project = json!({"services": {"api-1": node(), "collector": collector}});
+    assert_eq!(faults(&project, DEADLINE), ["api-1 sends no spans to the collector"]);
+    let variables = &mut project["services"]["api-1"]["environment"];
+    variables["SWITCHBOARD__TELEMETRY__OTLP_ENDPOINT"] = json!("http://collector:4318");
+    assert_eq!(faults(&project, DEADLINE), [""; 0]);
+}
+
+#[test]
 fn the_deadline_is_the_one_of_the_page() {
     let page = "| `shutdown.deadline` | `25s` | How long |\n";
     assert_eq!(shutdown_deadline(page), Ok(DEADLINE));
