@@ -49,6 +49,10 @@ pub enum Command {
         /// Begins a new log epoch: after a restore, so that clients do not take old numbers for new ones.
         #[arg(long)]
         new_log_epoch: bool,
+        /// Makes the database roles switchboard_api, switchboard_gateway and switchboard_worker, which may do what nodes of that role do; wants
+        /// a user with CREATEROLE. Users of nodes are made members of them.
+        #[arg(long)]
+        create_roles: bool,
         /// Which database.
         #[command(flatten)]
         administered: Administered,
@@ -61,8 +65,15 @@ pub enum Command {
     Keys(KeysCommand),
     /// The nodes that run, as the database knows them.
     Nodes(Administered),
-    /// Looks for what is wrong with database, listener, clocks and keys, and says what to do.
-    Doctor(Administered),
+    /// Looks for what is wrong with database, rights, listener, clocks and keys, and says what to do.
+    Doctor {
+        /// Looks whether the user of the database may do what nodes of this role do, and nothing else.
+        #[arg(long)]
+        role: Option<Role>,
+        /// Which database.
+        #[command(flatten)]
+        administered: Administered,
+    },
     /// Asks the node of this configuration, at its `admin.listen`, whether it is well: for health checks of containers.
     Healthcheck {
         /// What is asked.
@@ -97,7 +108,7 @@ impl Command {
             | Self::Agent(_)
             | Self::DemoAgent(_) => None,
             Self::Nodes(administered)
-            | Self::Doctor(administered)
+            | Self::Doctor { administered, .. }
             | Self::Keys(KeysCommand::List(administered))
             | Self::User(UserCommand::Add { administered, .. })
             | Self::Migrate { administered, .. } => Some(administered),
@@ -307,11 +318,13 @@ mod tests {
             "switchboard cluster restart postgres",
             "switchboard cluster add gateway",
             "switchboard migrate --new-log-epoch",
+            "switchboard migrate --create-roles",
             "switchboard user add alex --admin --password-stdin",
             "switchboard keys list",
             "switchboard nodes --database-url postgres://localhost/switchboard",
             "switchboard doctor --config c.toml",
             "switchboard doctor --data-dir d",
+            "switchboard doctor --role gateway",
             "switchboard keys list --data-dir d",
             "switchboard healthcheck",
             "switchboard healthcheck live",

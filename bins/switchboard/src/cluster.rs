@@ -15,6 +15,7 @@ mod error;
 mod found;
 mod home;
 mod leftovers;
+mod logins;
 mod member;
 mod plan;
 mod readiness;
@@ -38,6 +39,7 @@ use database::Database;
 use demo::DemoAgent;
 use error::Context;
 use home::Home;
+use logins::Logins;
 use member::Launcher;
 use plan::{Counts, Plan, Spec};
 use supervisor::{GRACE, Supervisor};
@@ -90,13 +92,14 @@ pub async fn run(options: Options) -> Result<(), ClusterError> {
         prepared = prepared(&options, &home) => prepared?,
     };
     let settings = DatabaseSettings { url: database.url().to_owned(), ..options.database.clone() };
-    if let Err(error) = store::postgres::migrate(&settings).await {
-        let error = NoDatabase::explain(&settings, error).await;
-        database.stop().await?;
-        return Err(error.into());
-    }
-    let told = told(&home, &database);
-    let launcher = Launcher::new(options.program.clone(), options.config.as_deref(), told);
+    let logins = match migrated(&settings, &database).await {
+        Ok(logins) => logins,
+        Err(error) => {
+            database.stop().await?;
+            return Err(error);
+        }
+    };
+    let launcher = Launcher::new(options.program.clone(), options.config.as_deref(), told(&home), logins);
     let mut supervisor = Supervisor::new(home, database, plan, launcher, options.shutdown_deadline);
     let outcome = started(&mut supervisor, nodes, &options, &settings, &mut signals).await;
     let stopped = supervisor.stop(&mut signals).await;
@@ -167,11 +170,24 @@ async fn database(options: &Options, home: &Home) -> Result<Database, ClusterErr
     Database::private(&home.postgres(), nodes).await
 }
 
+/// Migrates the database. In a private one nodes have users of their own from then on.
+async fn migrated(settings: &DatabaseSettings, database: &Database) -> Result<Logins, ClusterError> {
+    let migrate = async {
+        if database.is_private() {
+            store::postgres::create_roles(settings).await?;
+        }
+        store::postgres::migrate(settings).await
+    };
+    if let Err(error) = migrate.await {
+        return Err(NoDatabase::explain(settings, error).await.into());
+    }
+    Logins::of(database).await
+}
+
 /// What every node is told.
-fn told(home: &Home, database: &Database) -> Vec<(&'static str, String)> {
+fn told(home: &Home) -> Vec<(&'static str, String)> {
     vec![
         ("cluster.mode", "multi".to_owned()),
-        ("database.url", database.url().to_owned()),
         ("secrets.signing_key_dir", home.keys().display().to_string()),
         ("push.vapid_key_dir", home.push().display().to_string()),
         ("auth.registration", "open".to_owned()),

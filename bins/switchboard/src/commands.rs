@@ -42,7 +42,9 @@ pub fn run(cli: Cli) -> ExitCode {
     match command {
         Command::Node { role, tethered } => one_node::run(&settings, role, tethered),
         Command::Cluster(arguments) => finish(local_cluster::run(arguments, cli.common.config, settings)),
-        Command::Migrate { new_log_epoch, .. } => finish(migrate::run(settings, new_log_epoch)),
+        Command::Migrate { new_log_epoch, create_roles, .. } => {
+            finish(migrate::run(settings, migrate::Extras { new_log_epoch, create_roles }))
+        }
         Command::User(UserCommand::Add { handle, display_name, admin, password_stdin, .. }) => {
             let role = if admin { Role::Admin } else { Role::User };
             let password = if password_stdin { user::Password::Given } else { user::Password::Made };
@@ -50,7 +52,7 @@ pub fn run(cli: Cli) -> ExitCode {
         }
         Command::Keys(KeysCommand::List(_)) => finish(keys::list(settings)),
         Command::Nodes(_) => finish(nodes::run(settings)),
-        Command::Doctor(_) => finish(doctor::run(settings)),
+        Command::Doctor { role, .. } => finish(doctor::run(settings, role)),
         Command::Healthcheck { about } => finish(healthcheck::run(settings, about)),
         Command::Agent(arguments) => finish(agent::run(arguments, settings)),
         Command::DemoAgent(arguments) => finish(demo_agent::run(arguments, settings)),

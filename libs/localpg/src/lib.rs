@@ -12,6 +12,7 @@
 mod binaries;
 mod directory;
 mod error;
+mod login;
 mod options;
 mod postmaster;
 mod server;
@@ -20,6 +21,7 @@ mod user;
 
 pub use binaries::Binaries;
 pub use error::Error;
+pub use login::Login;
 pub use options::Options;
 pub use server::{Server, query};
 pub use user::reachable;

@@ -40,6 +40,9 @@ pub enum StoreError {
     /// The database lacks migrations, or has those of another release. The text says what to do.
     #[error("{0}")]
     Schema(String),
+    /// The user of the database may not do this; the text is for logs alone.
+    #[error("the database does not let its user do this: {0}")]
+    Denied(String),
     /// The database answered in a way that it never should; the text is for logs alone.
     #[error("store fault: {0}")]
     Internal(String),
@@ -67,7 +70,7 @@ impl StoreError {
             },
             Self::Unavailable(_) => ErrorCode::Unavailable,
             Self::Timeout(_) => ErrorCode::Timeout,
-            Self::Settings(_) | Self::Schema(_) | Self::Internal(_) => ErrorCode::Internal,
+            Self::Settings(_) | Self::Schema(_) | Self::Denied(_) | Self::Internal(_) => ErrorCode::Internal,
         }
     }
 
@@ -78,7 +81,9 @@ impl StoreError {
             Self::Refused(refusal) => refusal.public_message(),
             Self::Unavailable(_) => "the database does not answer; try again".into(),
             Self::Timeout(_) => "the database took too long; try again".into(),
-            Self::Settings(_) | Self::Schema(_) | Self::Internal(_) => "a fault of the server".into(),
+            Self::Settings(_) | Self::Schema(_) | Self::Denied(_) | Self::Internal(_) => {
+                "a fault of the server".into()
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `settings` and `connect` say where it is and open connections; `pool` lends them; `transaction` runs
 //! statements, pipelined; `statement` lists the SQL files; `sqlstate` reads errors; `append` writes the log;
-//! `schema` migrates. Beside them one module a subject implements that subject's trait.
+//! `schema` migrates; `roles` says which node may do what. Beside them one module a subject implements that subject's trait.
 //!
 //! Operations that lost against others (deadlock, serialization) are repeated here, whole, a few times; after that
 //! they are `Unavailable`, and the caller may repeat them.
@@ -37,6 +37,7 @@ mod queue;
 mod rates;
 mod reap;
 mod retention;
+mod roles;
 mod rooms;
 mod row;
 mod runs;
@@ -53,6 +54,7 @@ mod transaction;
 
 pub use connect::{Connection, Connector, TlsStream, connect};
 pub use inspect::{Facts, inspect};
+pub use roles::{DatabaseRole, UserRights, create_roles, has_roles, user_rights};
 pub use schema::{Applied, MIGRATIONS, Migration, SchemaVersion, migrate, schema_digest, schema_version};
 pub use settings::DatabaseSettings;
 

@@ -1,7 +1,8 @@
 //! A cluster of real processes, with everything that can happen to them.
 //!
 //! Nodes are processes of the `switchboard` binary with the role as a hidden subcommand, as `switchboard cluster` starts them,
-//! told what to do by environment alone. Each has addresses of its own that stay the same when it is killed and
+//! told what to do by environment alone. Each works in the database as a user who may do what its role may; one that is refused there
+//! for that fails the test at its end, whatever the node made of it. Each has addresses of its own that stay the same when it is killed and
 //! started again. What they print is in `target/testkit/logs/<test>/<node>.log`, and its end is shown when the
 //! test fails. All of them are killed when the cluster is dropped, and when the test process is.
 
@@ -19,12 +20,15 @@ use node::{Node, Role};
 pub use options::ClusterOptions;
 use tokio::process::Command;
 
-use crate::postgres::TestDatabase;
+use crate::postgres::{TestDatabase, url_of_role};
 use crate::proxy::Proxy;
 use crate::workspace;
 
 /// How long a node may take to be ready, or to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a node logs when the database refuses something to its user.
+const DENIED: &str = "the database does not let its user do";
 
 /// Running nodes. They are named by role and number: `api-1`, `gateway-2`, `worker-1`.
 #[derive(Debug)]
@@ -50,8 +54,9 @@ impl TestCluster {
         migrate(&binary, &options.database_url).await;
         let mut nodes = Vec::new();
         for (role, count) in options.counts() {
+            let url = url_of_role(&options.database_url, role.name()).await;
             for number in 1..=count {
-                nodes.push(Node::new(role, number, &binary, &dir, &options));
+                nodes.push(Node::new(role, number, &binary, &dir, &options, &url));
             }
         }
         // From here on its drop ends them.
@@ -212,6 +217,9 @@ impl Drop for TestCluster {
             node.end();
         }
         drop(fs::remove_dir_all(self.dir.join("keys")));
+        if !thread::panicking() {
+            self.nodes.iter().for_each(Node::check_rights);
+        }
     }
 }
 
@@ -219,7 +227,7 @@ async fn migrate(binary: &Path, database_url: &str) {
     let mut command = Command::new(binary);
     node::clean_environment(&mut command);
     let output = command
-        .arg("migrate")
+        .args(["migrate", "--create-roles"])
         .env("SWITCHBOARD__DATABASE__URL", database_url)
         .stdin(Stdio::null())
         .kill_on_drop(true)

@@ -1,6 +1,6 @@
 //! What integration tests stand on: real PostgreSQL, real faults, real processes.
 //!
-//! - [`postgres`]: a database per test on a server that all tests of the workspace share, and servers of a test's own.
+//! - [`postgres`]: a database per test on a server that all tests of the workspace share, servers of a test's own, users of roles.
 //! - [`proxy`]: TCP with faults: cut, stalled, slow, late, refused.
 //! - [`cluster`]: api, gateway and worker processes, to be killed, stopped, frozen and cut off.
 //! - [`nginx`]: a real proxy in front of nodes.

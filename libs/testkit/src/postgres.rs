@@ -16,8 +16,10 @@
 //! directory: the next test process starts another, and the watchdog ends what is left of the first.
 
 mod database;
+mod login;
 mod own;
 mod shared;
 
 pub use database::TestDatabase;
+pub use login::url_of_role;
 pub use own::OwnServer;

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::error::{ClusterError, Context};
 use super::home::Home;
+use super::logins::Logins;
 use super::plan::Spec;
 
 /// What an attendant is told to do.
@@ -61,19 +62,22 @@ impl Running {
 pub(super) struct Launcher {
     program: PathBuf,
     environment: Vec<(String, OsString)>,
+    logins: Logins,
     starts: u64,
 }
 
 impl Launcher {
-    /// Of `program`, which takes `node ROLE --tethered`; every node reads `config` and is told `settings`.
+    /// Of `program`, which takes `node ROLE --tethered`; every node reads `config`, is told `settings`, and connects
+    /// to the database by the login of its role.
     pub(super) fn new(
         program: PathBuf,
         config: Option<&Path>,
         settings: Vec<(&'static str, String)>,
+        logins: Logins,
     ) -> Self {
         let file = config.map(|path| (FILE_VARIABLE.to_owned(), path.into()));
         let settings = settings.into_iter().map(|(key, value)| (variable(key), value.into()));
-        Self { program, environment: settings.chain(file).collect(), starts: 0 }
+        Self { program, environment: settings.chain(file).collect(), logins, starts: 0 }
     }
 
     /// Starts a node; its attendant joins the others.
@@ -89,6 +93,7 @@ impl Launcher {
         command
             .args(["node", spec.role.as_str(), "--tethered"])
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .env(variable("database.url"), self.logins.url(spec.role))
             .envs(spec.settings().into_iter().map(|(key, value)| (variable(key), value)))
             .stdin(Stdio::piped())
             .stdout(both)
@@ -175,7 +180,12 @@ mod tests {
         Scripted {
             home: Home::take(&dir.path().join("home")).expect("free"),
             spec: Plan::new(None).node(Role::Api).expect("free ports"),
-            launcher: Launcher::new(program, None, vec![("greeting.text", "hello".to_owned())]),
+            launcher: Launcher::new(
+                program,
+                None,
+                vec![("greeting.text", "hello".to_owned())],
+                Logins::same("postgres://alex@example.com/chat"),
+            ),
             attendants: JoinSet::new(),
             _dir: dir,
         }
@@ -193,13 +203,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_node_is_told_by_arguments_and_environment_and_its_output_is_kept() {
-        let script = "echo \"$@ $SWITCHBOARD__GREETING__TEXT $SWITCHBOARD__CLUSTER__NODE_NAME\"; exit 3";
+        let script = "echo \"$@ $SWITCHBOARD__GREETING__TEXT $SWITCHBOARD__CLUSTER__NODE_NAME\"; echo \"$SWITCHBOARD__DATABASE__URL\"; exit 3";
         let mut node = scripted(script);
         let running = node.start();
         let ended = node.ended().await;
         assert_eq!(ended.name, "api-1");
         assert!(ended.how.contains('3'), "{}", ended.how);
-        assert_eq!(node.home.log_tail("api-1", running.log_from), "node api --tethered hello api-1");
+        assert_eq!(
+            node.home.log_tail("api-1", running.log_from),
+            "node api --tethered hello api-1\npostgres://alex@example.com/chat"
+        );
     }
 
     #[tokio::test]

@@ -11,7 +11,10 @@ use cluster::Listener;
 use node::{NoDatabase, Settings};
 use store::postgres::{Facts, inspect, schema_version};
 
+use crate::cluster::Role;
 use crate::commands::{Failure, require_database};
+
+mod rights;
 
 /// The oldest PostgreSQL that the statements are written for.
 const OLDEST: u32 = 15;
@@ -22,7 +25,7 @@ const SKEW: Duration = Duration::from_secs(1);
 /// How full the queue of notifications may be before somebody should look for who holds it up.
 const QUEUE: f64 = 0.5;
 
-pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
+pub(super) async fn run(settings: Settings, role: Option<Role>) -> Result<(), Failure> {
     require_database(&settings)?;
     let mut findings = Findings::default();
     match inspect(&settings.database).await {
@@ -32,7 +35,9 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
             clocks(&facts, &mut findings)?;
             queue(&facts, &mut findings)?;
             listen(&settings, &mut findings).await?;
-            migrations(&settings, &mut findings).await?;
+            if migrations(&settings, &mut findings).await? {
+                rights::look(&settings, role, &mut findings).await?;
+            }
         }
         Err(error) => match NoDatabase::explain(&settings.database, error).await {
             NoDatabase::Unreachable { place, said, advice } => {
@@ -100,22 +105,27 @@ async fn listen(settings: &Settings, findings: &mut Findings) -> Result<(), Fail
     Ok(())
 }
 
-async fn migrations(settings: &Settings, findings: &mut Findings) -> io::Result<()> {
+/// False when tables may be missing that rights are about.
+async fn migrations(settings: &Settings, findings: &mut Findings) -> io::Result<bool> {
     let version = match schema_version(&settings.database).await {
         Ok(version) => version,
-        Err(error) => return findings.bad("migrations", &error.to_string(), "see what the others say"),
+        Err(error) => {
+            findings.bad("migrations", &error.to_string(), "see what the others say")?;
+            return Ok(true);
+        }
     };
     match version.database.cmp(&version.binary) {
         Ordering::Less => {
             let found = format!("{} of {} are applied", version.database, version.binary);
-            findings.bad("migrations", &found, "run: switchboard migrate")
+            findings.bad("migrations", &found, "run: switchboard migrate")?;
         }
         Ordering::Greater => {
             let found = format!("{} are applied, this release knows {}", version.database, version.binary);
-            findings.bad("migrations", &found, "use the newer release")
+            findings.bad("migrations", &found, "use the newer release")?;
         }
-        Ordering::Equal => findings.good("migrations", &format!("all {} are applied", version.database)),
+        Ordering::Equal => findings.good("migrations", &format!("all {} are applied", version.database))?,
     }
+    Ok(version.database >= version.binary)
 }
 
 fn keys(settings: &Settings, findings: &mut Findings) -> io::Result<()> {

@@ -1,13 +1,26 @@
 //! `switchboard migrate`.
 
 use node::{NoDatabase, Settings};
-use store::Log;
-use store::postgres::{Postgres, migrate, schema_version};
+use store::postgres::{DatabaseRole, Postgres, create_roles, has_roles, migrate, schema_version};
+use store::{Log, StoreError};
 
 use crate::commands::{Failure, require_database, say};
 
-pub(super) async fn run(settings: Settings, new_log_epoch: bool) -> Result<(), Failure> {
+/// What is done beside the migrations.
+pub(super) struct Extras {
+    /// A new log epoch is begun.
+    pub(super) new_log_epoch: bool,
+    /// The roles of nodes are made.
+    pub(super) create_roles: bool,
+}
+
+pub(super) async fn run(settings: Settings, extras: Extras) -> Result<(), Failure> {
     require_database(&settings)?;
+    if extras.create_roles
+        && let Err(error) = create_roles(&settings.database).await
+    {
+        return Err(no_roles(&settings, error).await);
+    }
     let applied = match migrate(&settings.database).await {
         Ok(applied) => applied,
         Err(error) => return Err(NoDatabase::explain(&settings.database, error).await.into()),
@@ -19,11 +32,31 @@ pub(super) async fn run(settings: Settings, new_log_epoch: bool) -> Result<(), F
     if applied.is_empty() {
         say(format_args!("nothing to do: the database is at migration {:04}", version.database))?;
     }
-    if new_log_epoch {
+    if has_roles(&settings.database).await? {
+        say(format_args!("{} have the rights of this release", names(", ")))?;
+    }
+    if extras.new_log_epoch {
         let store = Postgres::connect(&settings.database, &prometheus::Registry::new()).await?;
         let before = store.log_epoch().await?;
         let epoch = store.renew_log_epoch(before).await?;
         say(format_args!("the log epoch is {epoch} now (it was {before}): clients refetch what they have"))?;
     }
     Ok(())
+}
+
+/// Why roles could not be made, with what somebody can do who may.
+async fn no_roles(settings: &Settings, error: StoreError) -> Failure {
+    match error {
+        StoreError::Denied(said) => format!(
+            "roles can't be made by the user of database.url ({said}): let somebody who may (CREATEROLE) run \
+             CREATE ROLE {};, then run `switchboard migrate` again",
+            names("; CREATE ROLE ")
+        )
+        .into(),
+        error => NoDatabase::explain(&settings.database, error).await.into(),
+    }
+}
+
+fn names(between: &str) -> String {
+    DatabaseRole::ALL.map(DatabaseRole::name).join(between)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use testkit::http::Request;
-use testkit::postgres::TestDatabase;
+use testkit::postgres::{OwnServer, TestDatabase, url_of_role};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
@@ -190,7 +190,7 @@ async fn a_database_is_looked_into_migrated_and_filled() {
     assert!(more.out.contains(&format!("(it was {})", epoch.expect("an epoch"))), "{epochs:?} {more:?}");
 
     let looked = run(on("doctor")).await.good();
-    assert!(!looked.out.contains("FAULT") && looked.out.lines().count() == 7, "{looked:?}");
+    assert!(!looked.out.contains("FAULT") && looked.out.lines().count() == 8, "{looked:?}");
     assert_eq!(run(on("nodes")).await.good().out, "no node runs on this database\n");
 
     people(&on).await;
@@ -246,4 +246,57 @@ async fn agents_say_what_they_lack_and_take_no_secret_as_an_argument() {
         let option = bad.split(' ').next().expect("an option");
         run(program(&format!("{agent} {bad}"))).await.refused(2, &[option]);
     }
+}
+
+#[tokio::test]
+async fn users_of_nodes_may_do_what_their_role_does_and_nothing_else() {
+    let server = OwnServer::fast().await;
+    let owner = server.database("chat").await.expect("a database");
+    let as_user = |url: &str, arguments: &str| {
+        let mut command = program(arguments);
+        command.env("SWITCHBOARD__DATABASE__URL", url).env("SWITCHBOARD__AUTH__ARGON2_MEMORY_KIB", "64");
+        command
+    };
+    let migrated = run(as_user(&owner, "migrate")).await.good();
+    assert!(!migrated.out.contains("switchboard_api"), "nobody asked for roles: {migrated:?}");
+    let looked = run(as_user(&owner, "doctor --role api")).await;
+    assert!(looked.out.contains("FAULT  rights") && looked.out.contains("is a superuser"), "{looked:?}");
+
+    // Whoever may not make roles is told what somebody else can do.
+    let make = "CREATE ROLE alex LOGIN PASSWORD 'hunter2'; GRANT pg_read_all_data TO alex";
+    localpg::query(&owner, make).await.expect("a user");
+    let (_, host) = owner.rsplit_once('@').expect("a URL");
+    let alex = format!("postgres://alex:hunter2@{host}");
+    run(as_user(&alex, "migrate --create-roles"))
+        .await
+        .refused(1, &["CREATEROLE", "CREATE ROLE switchboard_api; CREATE ROLE switchboard_gateway;"]);
+    let looked = run(as_user(&alex, "doctor")).await;
+    assert!(looked.out.contains("alex may not do what nodes do, of whatever role"), "{looked:?}");
+
+    let made = run(as_user(&owner, "migrate --create-roles")).await.good();
+    let rights = "switchboard_api, switchboard_gateway, switchboard_worker have the rights of this release";
+    assert!(made.out.contains(rights), "{made:?}");
+    for role in ["api", "gateway", "worker"] {
+        let url = url_of_role(&owner, role).await;
+        let looked = run(as_user(&url, &format!("doctor --role {role}"))).await.good();
+        let good = format!("ok     rights      test_{role} may do what {role} nodes do, and nothing else");
+        assert!(looked.out.contains(&good), "{looked:?}");
+        let looked = run(as_user(&url, "doctor")).await.good();
+        assert!(
+            looked.out.contains(&format!("test_{role} may do what nodes do of role {role}\n")),
+            "{looked:?}"
+        );
+        run(as_user(&url, "migrate")).await.refused(1, &["does not let its user do this"]);
+    }
+    let (api, gateway) = (url_of_role(&owner, "api").await, url_of_role(&owner, "gateway").await);
+    let looked = run(as_user(&gateway, "doctor --role api")).await;
+    assert!(looked.out.contains("FAULT  rights      test_gateway lacks what api nodes need: "), "{looked:?}");
+    assert!(looked.out.contains("GRANT switchboard_api TO test_gateway"), "{looked:?}");
+    run(as_user(&api, "user add sam")).await.good();
+    run(as_user(&gateway, "user add robin")).await.refused(1, &["does not let its user do this"]);
+
+    localpg::query(&owner, "GRANT TRUNCATE ON events TO test_gateway").await.expect("granted");
+    let looked = run(as_user(&gateway, "doctor --role gateway")).await;
+    assert!(looked.out.contains("may do more than gateway nodes need: TRUNCATE ON events\n"), "{looked:?}");
+    looked.refused(1, &["one thing is wrong"]);
 }

@@ -240,6 +240,10 @@ async fn looked_into(local: &Local, place: &Path) {
         command
     };
     let database = local.told["database_url"].as_str().expect("a URL");
+    let sessions = "SELECT DISTINCT usename FROM pg_stat_activity WHERE application_name = 'switchboard/store' ORDER BY 1";
+    let users = localpg::query(database, sessions).await.expect("an answer");
+    let users: Vec<String> = users.into_iter().flatten().flatten().collect();
+    assert_eq!(users, ["node_api", "node_gateway", "node_worker"], "each works as a user of its role");
     for found in [
         program(&format!("doctor --data-dir {dir}")),
         beside("doctor"),

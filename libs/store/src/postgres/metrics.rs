@@ -16,6 +16,7 @@ pub(super) struct Metrics {
     statements: HashMap<&'static str, Histogram>,
     pool_wait: Histogram,
     abandoned: IntCounter,
+    denied: IntCounter,
 }
 
 impl Metrics {
@@ -40,13 +41,18 @@ impl Metrics {
             "switchboard_db_statements_abandoned_total",
             "Connections closed, and their statement cancelled, because the caller went away meanwhile",
         )?;
+        let denied = IntCounter::new(
+            "switchboard_db_statements_denied_total",
+            "Statements that the database refused because its user lacks a right",
+        )?;
+        registry.register(Box::new(denied.clone()))?;
         registry.register(Box::new(seconds.clone()))?;
         registry.register(Box::new(pool_wait.clone()))?;
         registry.register(Box::new(abandoned.clone()))?;
         let statements = statement::all()
             .map(|statement| (statement.name, seconds.with_label_values(&[statement.name])))
             .collect();
-        Ok(Self { statements, pool_wait, abandoned })
+        Ok(Self { statements, pool_wait, abandoned, denied })
     }
 
     pub(super) fn statement(&self, statement: &Statement, since: Instant) {
@@ -57,6 +63,10 @@ impl Metrics {
 
     pub(super) fn pool_wait(&self, waited: Duration) {
         self.pool_wait.observe(waited.as_secs_f64());
+    }
+
+    pub(super) fn denied(&self) {
+        self.denied.inc();
     }
 
     pub(super) fn abandoned(&self) {

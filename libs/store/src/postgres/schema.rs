@@ -15,6 +15,7 @@ use tokio_postgres::{Client, Row};
 use crate::error::StoreError;
 use crate::postgres::connect::Connector;
 use crate::postgres::pool::Session;
+use crate::postgres::roles;
 use crate::postgres::row::Columns;
 use crate::postgres::settings::DatabaseSettings;
 use crate::postgres::sqlstate::{Fault, statement_fault};
@@ -69,12 +70,12 @@ migrations! {
     8 "add_expiry_to_tickets" "0008_add_expiry_to_tickets.sql";
 }
 
-/// A name for the schema that this binary makes: changes with any text of any migration. Tests name the
-/// template of their databases by it.
+/// A name for the schema that this binary makes: changes with any text of any migration, and with the rights of roles. Tests name
+/// the template of their databases by it.
 #[must_use]
 pub fn schema_digest() -> String {
-    let whole =
-        MIGRATIONS.iter().fold(Sha256::new(), |digest, migration| digest.chain_update(migration.checksum()));
+    let rights = Sha256::new().chain_update(roles::GRANTS);
+    let whole = MIGRATIONS.iter().fold(rights, |digest, migration| digest.chain_update(migration.checksum()));
     whole.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -151,6 +152,7 @@ pub(super) async fn migrate_to(
         if !known.is_empty() {
             run(client, FOUND, &[&LogEpoch::new().0]).await?;
         }
+        roles::grant(client).await?;
         Ok(done)
     })
     .await

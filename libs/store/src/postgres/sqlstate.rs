@@ -77,6 +77,8 @@ pub(super) fn statement_fault(statement: &str, error: &Error) -> (Fault, Afterwa
         (StoreError::Unavailable(text).into(), Afterwards::Close)
     } else if is_timeout(code) {
         (StoreError::Timeout(text).into(), Afterwards::Keep)
+    } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        (StoreError::Denied(text).into(), Afterwards::Keep)
     } else {
         (StoreError::Internal(text).into(), Afterwards::Keep)
     }

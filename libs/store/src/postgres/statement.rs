@@ -47,6 +47,7 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::rates::STATEMENTS,
     super::reap::STATEMENTS,
     super::retention::STATEMENTS,
+    super::roles::STATEMENTS,
     super::rooms::STATEMENTS,
     super::runs::STATEMENTS,
     super::schema::STATEMENTS,

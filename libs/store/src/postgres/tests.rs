@@ -9,6 +9,7 @@ use serde_json::json;
 use testkit::postgres::TestDatabase;
 use testkit::proxy::Proxy;
 
+mod roles;
 mod waiting;
 
 use super::append::{APPEND, Append, Draft, LOCK};
@@ -58,7 +59,11 @@ async fn backend(store: &Postgres) -> i32 {
 
 /// A client beside the pool; its connection is driven until the test ends.
 async fn beside(database: &TestDatabase) -> tokio_postgres::Client {
-    let settings = DatabaseSettings::with_url(database.url());
+    session(database.url()).await
+}
+
+async fn session(url: String) -> tokio_postgres::Client {
+    let settings = DatabaseSettings::with_url(url);
     let (client, connection) = connect(&settings, "beside").await.expect("a connection");
     tokio::spawn(connection);
     client

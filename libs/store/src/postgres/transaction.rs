@@ -16,6 +16,7 @@ use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use crate::error::StoreError;
 use crate::postgres::pool::Session;
 use crate::postgres::sqlstate::{Afterwards, Fault, statement_fault};
 use crate::postgres::statement::Statement;
@@ -131,7 +132,7 @@ impl Session {
         {
             // What came behind ran without a transaction, if it ran: nobody knows, and nobody uses this connection again.
             self.spoil();
-            return Err(crate::StoreError::Unavailable(format!("BEGIN: {error}")).into());
+            return Err(StoreError::Unavailable(format!("BEGIN: {error}")).into());
         }
         let mut rows = Vec::with_capacity(steps.len());
         for (statement, _) in steps {
@@ -150,6 +151,14 @@ impl Session {
     /// Reads an error; leaves the session fit for use or spoiled.
     async fn judge(&self, statement: &str, error: &tokio_postgres::Error) -> Fault {
         let (fault, afterwards) = statement_fault(statement, error);
+        if let Fault::Failed(StoreError::Denied(why)) = &fault {
+            // Told here: whoever asked may take it for a database that is away, and go on without.
+            tracing::error!(
+                why,
+                "the database does not let its user do what this node does; see `switchboard doctor --role`"
+            );
+            self.metrics().denied();
+        }
         if afterwards == Afterwards::Close {
             self.spoil();
         } else if self.is_in_transaction() {

@@ -1,5 +1,5 @@
-//! Stands for the `switchboard` binary in the tests of the cluster: migrates nothing, is ready while it reaches its
-//! database, ends on SIGTERM.
+//! Stands for the `switchboard` binary in the tests of the cluster: makes the roles but migrates nothing, is ready while it reaches its
+//! database as a user of its role, ends on SIGTERM.
 #![allow(clippy::expect_used)]
 
 use std::env;
@@ -7,6 +7,22 @@ use std::env;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+
+/// Other tests on the same server may be at it, too.
+const ROLES: &str = "
+    DO $$
+    DECLARE
+        name text;
+    BEGIN
+        FOREACH name IN ARRAY ARRAY['switchboard_api', 'switchboard_gateway', 'switchboard_worker'] LOOP
+            BEGIN
+                EXECUTE format('CREATE ROLE %I', name);
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                NULL;
+            END;
+        END LOOP;
+    END
+    $$";
 
 fn setting(key: &str) -> String {
     env::var(format!("SWITCHBOARD__{key}")).unwrap_or_default()
@@ -17,10 +33,13 @@ async fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["migrate"] => {
-            localpg::query(&setting("DATABASE__URL"), "SELECT 1").await.expect("a database");
+        ["migrate", "--create-roles"] => {
+            localpg::query(&setting("DATABASE__URL"), ROLES).await.expect("a database");
         }
         ["node", role] => {
+            let users = localpg::query(&setting("DATABASE__URL"), "SELECT current_user").await;
+            let user = users.ok().and_then(|rows| rows.into_iter().flatten().flatten().next());
+            println!("{role} works as {}", user.unwrap_or_default());
             println!("{role} starts, {} {}", setting("CLUSTER__MODE"), setting("GREETING__TEXT"));
             let mut term = signal(SignalKind::terminate()).expect("a signal");
             tokio::select! {

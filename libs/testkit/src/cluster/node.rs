@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-use super::{ClusterOptions, PATIENCE, clock};
+use super::{ClusterOptions, DENIED, PATIENCE, clock};
 use crate::http;
 use crate::port::Port;
 use crate::proxy::Proxy;
@@ -32,7 +32,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
             Self::Gateway => "gateway",
@@ -61,13 +61,14 @@ impl Node {
         binary: &Path,
         dir: &Path,
         options: &ClusterOptions,
+        database_url: &str,
     ) -> Self {
         let name = format!("{}-{number}", role.name());
         let (listen, admin) = (Port::reserve(), Port::reserve());
-        let proxy = options.proxies.then(|| Proxy::start(address_of(&options.database_url)));
+        let proxy = options.proxies.then(|| Proxy::start(address_of(database_url)));
         let url = match &proxy {
-            Some(proxy) => proxy.url(&options.database_url),
-            None => options.database_url.clone(),
+            Some(proxy) => proxy.url(database_url),
+            None => database_url.to_owned(),
         };
         let mut settings = vec![
             ("cluster.mode", "multi".to_owned()),
@@ -213,6 +214,13 @@ impl Node {
 
     pub(super) fn log(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// Fails the test when the database refused something to this node, which may have gone on without.
+    pub(super) fn check_rights(&self) {
+        let log = self.log();
+        let denied = log.lines().find(|line| line.contains(DENIED));
+        assert!(denied.is_none(), "{} lacks a right: {}", self.name, denied.unwrap_or_default());
     }
 
     pub(super) fn log_tail(&self) -> String {

@@ -22,6 +22,10 @@ async fn nodes_are_killed_stopped_frozen_and_come_back_where_they_were() {
     assert_eq!(cluster.names(), ["api-1", "api-2", "gateway-1", "gateway-2", "worker-1", "worker-2"]);
     assert!(cluster.log("api-1").contains("api starts, multi hello"), "{}", cluster.log("api-1"));
     assert!(cluster.log("api-2").contains("multi you"), "{}", cluster.log("api-2"));
+    for role in ["api", "gateway", "worker"] {
+        let log = cluster.log(&format!("{role}-1"));
+        assert!(log.contains(&format!("{role} works as test_{role}")), "{log}");
+    }
     assert_ne!(cluster.api_url(1), cluster.api_url(2));
     let answer = cluster.admin("worker-1", "/metrics").await.expect("an answer");
     assert_eq!(answer, (200, "worker /metrics".to_owned()));
@@ -67,4 +71,15 @@ async fn a_node_that_does_not_start_fails_the_test_with_its_log() {
         tokio::spawn(TestCluster::start(options)).await.expect_err("it must fail the test").into_panic();
     let message = failed.downcast_ref::<String>().expect("a text");
     assert!(message.contains("this node never starts"), "{message}");
+}
+
+#[tokio::test]
+async fn a_node_that_lacks_a_right_fails_the_test_at_its_end() {
+    // The stand-in prints it, and works on.
+    let text = "ERROR the database does not let its user do what this node does";
+    let options = options().await.nodes(1, 0, 0).setting("greeting.text", text);
+    let cluster = TestCluster::start(options).await;
+    let failed = tokio::spawn(async { drop(cluster) }).await.expect_err("it must fail the test").into_panic();
+    let message = failed.downcast_ref::<String>().expect("a text");
+    assert!(message.contains("api-1 lacks a right: api starts"), "{message}");
 }

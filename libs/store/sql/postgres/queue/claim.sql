@@ -39,5 +39,10 @@ SELECT
     owner.role = 'admin' AS owner_is_admin
 FROM claimed
 CROSS JOIN moved
-CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.id = claimed.task_id LIMIT 1) AS task
-CROSS JOIN LATERAL (SELECT * FROM users WHERE users.id = claimed.owner_id LIMIT 1) AS owner
+CROSS JOIN LATERAL (
+    SELECT name, action, max_runtime_ms, webhook_key, version, schedule, timezone, anchor, misfire, retries
+    FROM tasks
+    WHERE tasks.id = claimed.task_id
+    LIMIT 1
+) AS task
+CROSS JOIN LATERAL (SELECT disabled_at, role FROM users WHERE users.id = claimed.owner_id LIMIT 1) AS owner
