@@ -48,8 +48,7 @@ GRANT SELECT (id, role, disabled_at) ON users TO switchboard_worker;
 GRANT SELECT, INSERT, UPDATE (created_at), DELETE ON devices TO switchboard_api;
 GRANT SELECT, UPDATE (created_at) ON devices TO switchboard_gateway;
 
-GRANT SELECT ON device_slots TO switchboard_api;
-GRANT SELECT, INSERT, UPDATE (session_id, connection_id, node_id, epoch, taken_at) ON device_slots TO switchboard_gateway;
+GRANT SELECT, INSERT, UPDATE (session_id, connection_id, node_id, epoch, taken_at) ON device_slots TO switchboard_api, switchboard_gateway;
 
 -- Workers remove those that are over, and their refresh tokens with them.
 GRANT SELECT, INSERT, UPDATE (expires_at, ended_at) ON auth_sessions TO switchboard_api;
