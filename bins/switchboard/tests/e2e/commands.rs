@@ -144,7 +144,11 @@ async fn a_database_that_can_not_be_used_is_named_with_what_its_server_said_and_
             (&missing, [&place("nothing_here"), "database \"nothing_here\" does not exist", "createdb"]),
             (
                 &shut_out,
-                [&place(database.name()), "password authentication failed", "password in database.url"],
+                [
+                    &place(database.name()),
+                    "password authentication failed",
+                    "the password there or in database.password",
+                ],
             ),
             (&nobody_there, ["127.0.0.1:1/chat", "refused", "check database.url"]),
         ] {
