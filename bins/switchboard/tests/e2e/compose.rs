@@ -25,6 +25,11 @@ async fn cluster_of_the_compose_file_carries_a_conversation_through_its_proxy() 
     for node in ["api-1", "api-2", "gateway-1", "gateway-2", "worker-1", "worker-2"] {
         assert!(told.contains(node), "{node} is not among {told}");
     }
+    // Each works as a user of the database who may do what its role does, and nothing else.
+    for role in ["api", "gateway", "worker"] {
+        let told = run(stack.command(&format!("{role}-1"), &["doctor", "--role", role])).await.good().out;
+        assert!(told.lines().any(|line| line.starts_with("ok     rights")), "{role}: {told}");
+    }
 
     let (alex, sam) = (stack.person("alex").await, stack.person("sam").await);
     let room = alex.api.create_room(&NewRoom::group("Lunch", vec![sam.id]), None).await.expect("a room").id;
