@@ -22,12 +22,13 @@
 
 mod delivery;
 pub(crate) mod effects;
+mod leaving;
 pub(crate) mod stream;
 mod telling;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::{
     AgentId, AuthSessionId, ConnectionId, ConsumerId, DeviceId, Event, Principal, RoomId, StreamRef, UserId,
@@ -108,6 +109,8 @@ pub struct Hub {
     people: Told<UserId>,
     /// When everybody was last told to go and come back.
     sent_away_at: Mutex<Option<Instant>>,
+    /// This node goes: who comes is sent on.
+    drains: AtomicBool,
     hints: Hints,
     recent: usize,
     metrics: RealtimeMetrics,
@@ -126,6 +129,7 @@ impl Hub {
             agents: Told::default(),
             people: Told::default(),
             sent_away_at: Mutex::default(),
+            drains: AtomicBool::new(false),
             hints: Hints::default(),
             recent,
             metrics,
@@ -194,6 +198,10 @@ impl Hub {
     /// one itself is the older, it is the one that closes.
     pub fn register(&self, connection: &Arc<Connection>) {
         self.connections.lock().insert(connection.meta.id, Arc::clone(connection));
+        if self.drains.load(Ordering::SeqCst) {
+            // Too late to be seen by the drain, which has begun.
+            connection.outbox.close(CloseCode::NodeDrains);
+        }
         let Some((place, epoch)) = connection.hold.place() else { return };
         let mut holders = self.holders.lock();
         match holders.get(&place) {
@@ -380,32 +388,6 @@ impl Hub {
             if meta.session.0 == user_or_session || meta.principal.id() == user_or_session {
                 connection.outbox.close(CloseCode::SignInEnded);
             }
-        }
-    }
-
-    /// Sends every connection away at once, to come back and resume.
-    pub fn send_away(&self) {
-        *self.sent_away_at.lock() = Some(Instant::now());
-        for connection in self.connections.lock().values() {
-            connection.outbox.close(CloseCode::NodeDrains);
-        }
-    }
-
-    /// When everybody was last sent away, to come back and resume; none when that never was.
-    pub(crate) fn sent_away_at(&self) -> Option<Instant> {
-        *self.sent_away_at.lock()
-    }
-
-    /// Sends every connection away, one after the other over `spread`, so that they do not all come to the next
-    /// node at once.
-    pub async fn drain(&self, spread: Duration) {
-        let connections = self.connections();
-        let count = u32::try_from(connections.len()).unwrap_or(u32::MAX).max(1);
-        tracing::info!(connections = connections.len(), ?spread, "sending connections away");
-        for connection in connections {
-            *self.sent_away_at.lock() = Some(Instant::now());
-            connection.outbox.close(CloseCode::NodeDrains);
-            tokio::time::sleep(spread / count).await;
         }
     }
 

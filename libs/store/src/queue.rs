@@ -253,6 +253,9 @@ pub trait Queue {
     /// Makes what is due ready, at most `limit`; ticks that are late by more than `grace` wait for [`Self::move_ticks`].
     async fn promote_due(&self, grace: Duration, limit: u32) -> Result<Promoted, StoreError>;
 
+    /// Whether something waits that is due already: whoever was to make it ready may be gone.
+    async fn is_overdue(&self) -> Result<bool, StoreError>;
+
     /// Ticks that are late by more than `grace`, at most `limit`.
     async fn late_ticks(&self, grace: Duration, limit: u32) -> Result<Vec<LateTick>, StoreError>;
 

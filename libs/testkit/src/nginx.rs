@@ -98,7 +98,7 @@ fn configuration(dir: &Path, site: &str) -> String {
     let dir = dir.display();
     format!(
         "daemon off;\nmaster_process off;\npid {dir}/nginx.pid;\nerror_log {dir}/error.log warn;\n\
-         worker_rlimit_nofile 8192;\nevents {{ worker_connections 4096; }}\n\
+         worker_rlimit_nofile 16384;\nevents {{ worker_connections 8192; }}\n\
          http {{\naccess_log off;\nclient_body_temp_path {dir}/body;\nproxy_temp_path {dir}/proxy;\n\
          fastcgi_temp_path {dir}/fastcgi;\nuwsgi_temp_path {dir}/uwsgi;\nscgi_temp_path {dir}/scgi;\n{site}\n}}\n"
     )

@@ -14,6 +14,9 @@ use crate::credentials::Credentials;
 use crate::gateway::Gateway;
 use crate::websocket::{Message, Reader, Writer, frame};
 
+/// How long a connection that has no session yet may go on once the node drains; one that has is sent away in its turn.
+const LAST_START: Duration = Duration::from_secs(1);
+
 /// Takes a connection to `ready`, which waits in what is given back, beside how long the connection may live.
 pub(super) async fn start(
     gateway: &Gateway,
@@ -38,7 +41,16 @@ pub(super) async fn start(
         let opened = conversation.begin(meta).await?;
         Ok((opened, Term::new(expires_at, gateway.refresh_grace)))
     };
-    timeout_at(deadline, starting).await.unwrap_or(Err(End::Close(CloseCode::IdentifyFirst)))
+    let leaves = async {
+        gateway.parts.tasks.token().cancelled().await;
+        tokio::time::sleep(LAST_START).await;
+    };
+    tokio::select! {
+        started = timeout_at(deadline, starting) => {
+            started.unwrap_or(Err(End::Close(CloseCode::IdentifyFirst)))
+        }
+        () = leaves => Err(End::Close(CloseCode::NodeDrains)),
+    }
 }
 
 async fn sign_in(gateway: &Gateway, credentials: Credentials) -> Result<SignIn, End> {

@@ -1,4 +1,4 @@
-//! Takes up runs whose workers are gone.
+//! Takes up what workers that are gone leave behind: their runs, and ticks that only they knew of.
 //!
 //! Every worker looks, and the write says whether the session is over and the run still its: so a run is recorded as lost once. What it can't
 //! record stays for the next look, and does not keep others from being recorded.
@@ -68,6 +68,10 @@ async fn look(
         if store.tidy_queue(HANGING_FOR).await? > 0 {
             wake.notify_one();
         }
+    }
+    if store.is_overdue().await? {
+        // Planned by a worker that is gone, since we looked last: nobody else knows of it.
+        wake.notify_one();
     }
     let found = store.lost_runs(AT_ONCE).await?;
     if found.is_empty() {

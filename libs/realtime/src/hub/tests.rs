@@ -1,5 +1,7 @@
 //! The hub against a model: however events come, each subscriber is given each once and in order.
 
+use std::time::Duration;
+
 use domain::{DeviceKind, EventId, EventKind, Sender, SlotSessionId};
 use proptest::prelude::*;
 use store::devices::Slot;
@@ -343,4 +345,19 @@ fn a_page_read_for_a_subscription_that_is_no_more_is_not_given() {
         .map(|event| event.seq)
         .collect();
     assert_eq!(of_room, [5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_sends_many_away_over_its_spread_and_who_comes_then_at_once() {
+    let hub = hub();
+    let there: Vec<_> = (0..20_000).map(|_| connection(UserId::new(), 8)).collect();
+    there.iter().for_each(|connection| hub.register(connection));
+    let began = Instant::now();
+    hub.drain(Duration::from_secs(5)).await;
+    let took = began.elapsed();
+    assert!((5000..5100).contains(&took.as_millis()), "{took:?}");
+    assert!(there.iter().all(|connection| connection.outbox.closing() == Some(CloseCode::NodeDrains)));
+    let late = connection(UserId::new(), 8);
+    hub.register(&late);
+    assert_eq!(late.outbox.closing(), Some(CloseCode::NodeDrains));
 }

@@ -128,6 +128,11 @@ impl Queue for Postgres {
         })
     }
 
+    async fn is_overdue(&self) -> Result<bool, StoreError> {
+        let next = self.row(NEXT_DUE, &[]).await?;
+        Ok(next.map(|row| row.value::<f64>("seconds")).transpose()?.is_some_and(|seconds| seconds <= 0.0))
+    }
+
     async fn late_ticks(&self, grace: Duration, limit: u32) -> Result<Vec<LateTick>, StoreError> {
         let rows = self.rows(LATE, &[&micros(grace), &i64::from(limit)]).await?;
         let tick = |row: &Row| {

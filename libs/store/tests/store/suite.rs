@@ -423,6 +423,7 @@ macro_rules! contract_tests {
             }
             task_ticks {
                 a_tick_waits_for_its_time
+                a_tick_that_nobody_made_ready_is_overdue
                 a_tick_is_followed_by_the_next
                 a_task_planned_anew_goes_on_as_its_edit_says
                 an_edit_that_leaves_the_times_changes_nothing_of_them

@@ -44,6 +44,21 @@ pub(crate) async fn a_tick_waits_for_its_time(world: World) {
     assert_eq!((off.due, off.next_in), (0, None), "nothing to wake for");
 }
 
+pub(crate) async fn a_tick_that_nobody_made_ready_is_overdue(world: World) {
+    let chores = Chores::new(world).await;
+    let is_overdue = async || chores.store.is_overdue().await.expect("an answer");
+    assert!(!is_overdue().await, "there is none");
+    chores.make(&super::task_scene::ticking(chores.alex, from_now(1000))).await;
+    assert!(!is_overdue().await, "it is not due");
+    chores.make(&super::task_scene::ticking(chores.alex, from_now(-1))).await;
+    assert!(is_overdue().await);
+    chores.store.switch_scheduler(chores.alex, false).await.expect("off");
+    assert!(!is_overdue().await, "nobody is to begin anything");
+    chores.store.switch_scheduler(chores.alex, true).await.expect("on");
+    assert_eq!(chores.promote().await, 1);
+    assert!(!is_overdue().await, "it is ready");
+}
+
 pub(crate) async fn a_tick_is_followed_by_the_next(world: World) {
     let chores = Chores::new(world).await;
     let (task, session, run) = begun(&chores).await;
