@@ -196,3 +196,11 @@ GRANT SELECT, UPDATE (next_at, not_before, claim, claimed_at, test_at, failures,
 
 GRANT SELECT ON push_deliveries TO switchboard_api;
 GRANT SELECT, INSERT, UPDATE (attempts), DELETE ON push_deliveries TO switchboard_worker;
+
+-- Signing keys (0009), where they are kept in the database.
+
+-- Api nodes look after them; gateways read them. Without the seal key nobody can sign with what is in there.
+GRANT SELECT, UPDATE (revision, written_at) ON signing_manifest TO switchboard_api;
+GRANT SELECT (revision) ON signing_manifest TO switchboard_gateway;
+GRANT SELECT, INSERT, UPDATE (signs_from, withdrawn, retired_at, token_life), DELETE ON signing_keys TO switchboard_api;
+GRANT SELECT ON signing_keys TO switchboard_gateway;

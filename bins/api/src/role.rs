@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use auth::Limiter;
+use auth::{KeyKeeper, Limiter};
 use axum::Router;
 use domain::NodeId;
 use node::{App, BuildError, Faces, Node, RoleName, Settings};
@@ -32,13 +32,13 @@ pub async fn build(
     let address = listener.local_addr().map_err(listen)?;
     let info = node::describe(settings, RoleName::Api, id, &address.to_string());
     let node = Node::build(settings, info).await?;
-    let faces = Faces::build(&node, settings).await?;
+    let (faces, keeper) = Faces::keeping(&node, settings).await?;
     let serve = ServeSettings {
         header_read_timeout: settings.http.header_read_timeout,
         peer_timeout: settings.http.peer_timeout,
         max_connections: settings.http.max_connections,
     };
-    let server = Server::new("http", listener, api(&node, &faces, settings).await?, serve);
+    let server = Server::new("http", listener, api(&node, &faces, keeper, settings).await?, serve);
     node.serve_http("http listener", server, settings.shutdown.deadline);
     node.serve_admin(admin);
     node.drain_connections(settings.shutdown.spread);
@@ -50,7 +50,12 @@ pub async fn build(
 /// # Errors
 ///
 /// A setting that can't work.
-pub async fn api(node: &Node, faces: &Faces, settings: &Settings) -> Result<Router, BuildError> {
+pub async fn api(
+    node: &Node,
+    faces: &Faces,
+    keeper: KeyKeeper,
+    settings: &Settings,
+) -> Result<Router, BuildError> {
     let registry = node.metrics.registry();
     let limiter = Limiter::for_sign_in(node.store.clone(), &settings.auth, registry)?;
     let bucket = Bucket { rate: settings.tasks.hook_rate, burst: settings.tasks.hook_burst };
@@ -60,6 +65,7 @@ pub async fn api(node: &Node, faces: &Faces, settings: &Settings) -> Result<Rout
     let parts = Parts {
         node: node.info.id,
         identity: Arc::clone(&faces.identity),
+        keeper,
         operations: node.operations.clone(),
         limiter: Arc::new(limiter),
         hook_limiter: Arc::new(hook_limiter),

@@ -110,6 +110,9 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(admin::disable))
         .routes(routes!(admin::enable))
         .routes(routes!(admin::scheduler, admin::switch_scheduler))
+        .routes(routes!(admin::keys::list))
+        .routes(routes!(admin::keys::rotate))
+        .routes(routes!(admin::keys::retire))
 }
 
 pub(crate) async fn not_found(request: Request) -> Problem {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use auth::{Identity, Limiter};
+use auth::{Identity, KeyKeeper, Limiter};
 use domain::{NodeId, TaskId, UserId};
 use node::HttpSettings;
 use operations::Operations;
@@ -20,6 +20,8 @@ pub struct Parts {
     pub node: NodeId,
     /// Who somebody is.
     pub identity: Arc<Identity>,
+    /// Looks after the signing keys.
+    pub keeper: KeyKeeper,
     /// What clients ask for.
     pub operations: Operations,
     /// The limit of the sign-in routes.
@@ -61,6 +63,12 @@ impl Api {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.0.parts.identity
+    }
+
+    /// Looks after the signing keys.
+    #[must_use]
+    pub fn keeper(&self) -> &KeyKeeper {
+        &self.0.parts.keeper
     }
 
     /// What clients ask for.

@@ -109,7 +109,11 @@ impl Command {
             | Self::DemoAgent(_) => None,
             Self::Nodes(administered)
             | Self::Doctor { administered, .. }
-            | Self::Keys(KeysCommand::List(administered))
+            | Self::Keys(
+                KeysCommand::List(administered)
+                | KeysCommand::Rotate(administered)
+                | KeysCommand::Retire { administered, .. },
+            )
             | Self::User(UserCommand::Add { administered, .. })
             | Self::Migrate { administered, .. } => Some(administered),
         }
@@ -273,8 +277,22 @@ pub enum UserCommand {
 /// Signing keys.
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
-    /// The keys of `secrets.signing_key_dir`.
+    /// All keys, and where each is on its way.
     List(Administered),
+    /// Makes a key. It signs when every node has had the time to read it (`signing_key.cache_ttl`); the one before it retires then, and
+    /// goes when its last token is past its time.
+    Rotate(Administered),
+    /// Takes a key out that does not sign yet.
+    Retire {
+        /// Its id, as `keys list` shows it.
+        kid: String,
+        /// It got out: what it signed is refused by each node that hears of it, and the key that was to follow it signs now. Rotate first.
+        #[arg(long)]
+        at_once: bool,
+        /// Where.
+        #[command(flatten)]
+        administered: Administered,
+    },
 }
 
 /// How many nodes of a role one machine is asked to run.
@@ -321,6 +339,8 @@ mod tests {
             "switchboard migrate --create-roles",
             "switchboard user add alex --admin --password-stdin",
             "switchboard keys list",
+            "switchboard keys rotate",
+            "switchboard keys retire 0198c0de --at-once --data-dir d",
             "switchboard nodes --database-url postgres://localhost/switchboard",
             "switchboard doctor --config c.toml",
             "switchboard doctor --data-dir d",

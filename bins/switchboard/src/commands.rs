@@ -51,6 +51,9 @@ pub fn run(cli: Cli) -> ExitCode {
             finish(user::add(settings, user::NewUser { handle, display_name, role, password }))
         }
         Command::Keys(KeysCommand::List(_)) => finish(keys::list(settings)),
+        Command::Keys(KeysCommand::Rotate(_)) => finish(keys::rotate(settings)),
+        Command::Keys(KeysCommand::Retire { kid, at_once: false, .. }) => finish(keys::retire(settings, kid)),
+        Command::Keys(KeysCommand::Retire { kid, at_once: true, .. }) => finish(keys::expel(settings, kid)),
         Command::Nodes(_) => finish(nodes::run(settings)),
         Command::Doctor { role, .. } => finish(doctor::run(settings, role)),
         Command::Healthcheck { about } => finish(healthcheck::run(settings, about)),

@@ -125,7 +125,11 @@ fn schedule(node: &Node, settings: &Settings, retention: Retention) -> Result<()
         webhook_timeout: settings.scheduler.webhook_timeout,
         max_output_bytes: settings.scheduler.max_output_bytes,
         max_body_bytes: settings.messages.max_body_bytes,
-        system: SystemJobs { retention, secrets: settings.secrets.clone() },
+        system: SystemJobs {
+            retention,
+            signing_key: settings.signing_key.clone(),
+            secrets: settings.secrets.clone(),
+        },
     };
     let (stopping, drain) = (node.supervisor.token(Phase::Intake), node.supervisor.at(Phase::Drain));
     let looking = lost::run(

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use store::{Refusal, StoreError};
 
 use crate::keys::files::FileFault;
+use crate::keys::manifest::KeyRefusal;
 
 /// Why somebody is not let in.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -53,10 +54,13 @@ pub enum AuthError {
     /// The store said no, or does not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The key store is not as it must be; the text names the file and the fix, and is for the
+    /// The key store is not as it must be, or does not answer; the text names the file and the fix, and is for the
     /// operator's eyes.
     #[error("signing keys: {0}")]
     Keys(String),
+    /// The rules of signing keys do not allow it.
+    #[error(transparent)]
+    KeyRefused(#[from] KeyRefusal),
     /// A fault of ours; the text is for logs.
     #[error("sign-in fault: {0}")]
     Internal(String),
@@ -85,7 +89,10 @@ impl AuthError {
             Self::RegistrationClosed => ErrorCode::RegistrationClosed,
             Self::RateLimited { .. } => ErrorCode::RateLimited,
             Self::Store(error) => error.code(),
-            Self::Keys(_) | Self::Internal(_) => ErrorCode::Internal,
+            Self::Keys(_) => ErrorCode::Unavailable,
+            Self::KeyRefused(KeyRefusal::Unknown(_)) => ErrorCode::NotFound,
+            Self::KeyRefused(_) => ErrorCode::Conflict,
+            Self::Internal(_) => ErrorCode::Internal,
         }
     }
 
@@ -111,7 +118,9 @@ impl AuthError {
             Self::RegistrationClosed => "registration is closed here; ask an administrator".into(),
             Self::RateLimited { .. } => "too many requests; wait and try again".into(),
             Self::Store(error) => error.public_message(),
-            Self::Keys(_) | Self::Internal(_) => "a fault of the server".into(),
+            Self::Keys(_) => "this node can't use the signing keys, its log says why; try again".into(),
+            Self::KeyRefused(refusal) => refusal.to_string(),
+            Self::Internal(_) => "a fault of the server".into(),
         }
     }
 
@@ -128,6 +137,12 @@ impl AuthError {
 impl From<Refusal> for AuthError {
     fn from(refusal: Refusal) -> Self {
         Self::Store(refusal.into())
+    }
+}
+
+impl From<prometheus::Error> for AuthError {
+    fn from(error: prometheus::Error) -> Self {
+        Self::Internal(format!("metrics: {error}"))
     }
 }
 

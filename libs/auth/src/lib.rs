@@ -25,6 +25,7 @@ pub mod tokens;
 pub use addresses::{ClientKey, TrustedProxies};
 pub use agents::NewAgentToken;
 pub use error::AuthError;
+pub use keys::keeper::KeyKeeper;
 pub use keys::{Jwks, Keys};
 pub use limits::Limiter;
 pub use password::Passwords;
@@ -33,6 +34,6 @@ pub use service::{
     Device, Identity, IssuedTicket, Login, NewPerson, Refreshed, Registered, Registration, SignIn, SignedIn,
     create_user,
 };
-pub use settings::{AuthSettings, RegistrationMode, SecretSettings, TicketSettings};
+pub use settings::{AuthSettings, KeyDriver, KeySettings, RegistrationMode, SecretSettings, TicketSettings};
 pub use signature::{SignatureError, SigningSecret};
 pub use tokens::{Access, Tokens};

@@ -35,7 +35,7 @@ use crate::keys::{Jwks, Keys};
 use crate::password::{self, Passwords};
 use crate::revocations::{Revocations, Standing};
 use crate::secret::{self, Secret};
-use crate::settings::{AuthSettings, SecretSettings, TicketSettings};
+use crate::settings::{AuthSettings, TicketSettings};
 use crate::tokens::Tokens;
 
 /// The longest pause before the store is asked again which sign-ins have ended, when it could not be asked.
@@ -132,20 +132,19 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Opens the key store and wires everything up.
+    /// Wires everything up.
     ///
     /// # Errors
     ///
-    /// Settings that can't work, and a key store that can't be opened.
+    /// Settings that can't work.
     pub async fn open(
         store: Arc<dyn Store>,
         auth: &AuthSettings,
         tickets: &TicketSettings,
-        secrets: &SecretSettings,
+        keys: Arc<Keys>,
         registry: &Registry,
     ) -> Result<Self, AuthError> {
         auth.check()?;
-        let keys = Arc::new(Keys::open(secrets).await?);
         Ok(Self {
             store,
             settings: auth.clone(),
@@ -178,6 +177,7 @@ impl Identity {
     /// `BadCredentials`, the same for a handle that nobody has; `Locked`, also with the right password;
     /// `Disabled`; `RateLimited`.
     pub async fn login(&self, login: &Login) -> Result<SignedIn, AuthError> {
+        self.keys.require()?;
         check_device(login.device.as_ref())?;
         password::plausible(&login.password)?;
         let credentials = match text::handle(&login.handle) {
@@ -214,6 +214,8 @@ impl Identity {
     ///
     /// `Unauthenticated` for a token that is unknown, past its time, or of an ended sign-in.
     pub async fn refresh(&self, refresh_token: &str) -> Result<Refreshed, AuthError> {
+        // A token that is used up for nothing would end the sign-in when it comes again.
+        self.keys.require()?;
         let next = Secret::refresh_token()?;
         let rotation = self
             .store
@@ -337,12 +339,16 @@ impl Identity {
     }
 
     /// The public signing keys.
-    #[must_use]
-    pub fn jwks(&self) -> Jwks {
-        self.keys.current().jwks()
+    ///
+    /// # Errors
+    ///
+    /// `Keys` while none is loaded.
+    pub fn jwks(&self) -> Result<Jwks, AuthError> {
+        self.keys.require()?;
+        Ok(self.keys.current().map_or_else(Jwks::default, |set| set.jwks()))
     }
 
-    /// The key store.
+    /// The signing keys.
     #[must_use]
     pub const fn keys(&self) -> &Arc<Keys> {
         &self.keys

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use domain::Invalid;
+use domain::{Hidden, Invalid};
 use serde::{Deserialize, Serialize};
+
+use crate::keys::manifest::KeyRules;
+use crate::keys::seal::SealKey;
 
 /// Who may make an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,6 +170,8 @@ impl Default for TicketSettings {
 pub struct SecretSettings {
     /// Directory of the signing keys; all nodes share it. Made on the first start.
     pub signing_key_dir: PathBuf,
+    /// What signing keys in the database are sealed with: 32 bytes in base64.
+    pub seal_key: Hidden,
     /// Least time between two reloads that tokens with unknown key ids cause.
     #[serde(with = "domain::duration")]
     pub reload_cooldown: Duration,
@@ -174,7 +179,87 @@ pub struct SecretSettings {
 
 impl Default for SecretSettings {
     fn default() -> Self {
-        Self { signing_key_dir: PathBuf::from(".switchboard/keys"), reload_cooldown: Duration::from_secs(5) }
+        Self {
+            signing_key_dir: PathBuf::from(".switchboard/keys"),
+            seal_key: Hidden::default(),
+            reload_cooldown: Duration::from_secs(5),
+        }
+    }
+}
+
+impl SecretSettings {
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work; secrets are not shown.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.seal_key.is_empty() {
+            return Ok(());
+        }
+        SealKey::parse(self.seal_key.reveal()).map(drop)
+    }
+}
+
+/// Where signing keys are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyDriver {
+    /// In a directory that nodes share.
+    #[default]
+    Dir,
+    /// In the database, sealed.
+    Postgres,
+}
+
+/// `[signing_key]`: the keys that access tokens are signed with.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeySettings {
+    /// Where they are kept: `dir` or `postgres`.
+    pub driver: KeyDriver,
+    /// How long a node may go on with keys that it has read: so long a new key waits before it signs.
+    #[serde(with = "domain::duration")]
+    pub cache_ttl: Duration,
+    /// How often a new key is made; 0: only when somebody asks for it.
+    #[serde(with = "domain::duration")]
+    pub rotate_every: Duration,
+}
+
+impl Default for KeySettings {
+    fn default() -> Self {
+        Self { driver: KeyDriver::default(), cache_ttl: Duration::from_mins(1), rotate_every: Duration::ZERO }
+    }
+}
+
+impl KeySettings {
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let shown = domain::duration::display;
+        let (least, most) = (Duration::from_secs(1), Duration::from_hours(1));
+        if !(least..=most).contains(&self.cache_ttl) {
+            return Err(Invalid::new("signing_key.cache_ttl", &shown(self.cache_ttl), "1s to 1h"));
+        }
+        let least = self.cache_ttl * 2;
+        if !self.rotate_every.is_zero() && self.rotate_every < least {
+            let allowed = format!("0, or {} (twice signing_key.cache_ttl) and more", shown(least));
+            return Err(Invalid::new("signing_key.rotate_every", &shown(self.rotate_every), allowed));
+        }
+        Ok(())
+    }
+
+    /// What the rules of keys must know.
+    #[must_use]
+    pub fn rules(&self, auth: &AuthSettings) -> KeyRules {
+        KeyRules {
+            cache_ttl: self.cache_ttl,
+            // Rounded up: tokens count whole seconds.
+            token_life: auth.access_ttl + auth.leeway + Duration::from_secs(1),
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// `Internal` when signing fails.
+    /// `Keys` while no signing key is loaded; `Internal` when signing fails.
     pub fn issue(&self, user: UserId, session: AuthSessionId, now: Timestamp) -> Result<String, AuthError> {
         let iat = now.as_second();
         let ttl = i64::try_from(self.ttl.as_secs()).unwrap_or(i64::MAX);
@@ -92,10 +92,10 @@ impl Tokens {
             iat,
             exp: iat.saturating_add(ttl),
         };
-        let keys = self.keys.current();
+        let key = self.keys.signer(now)?;
         let mut header = Header::new(Algorithm::EdDSA);
-        header.kid = Some(keys.active().id.clone());
-        jsonwebtoken::encode(&header, &claims, keys.active().signing())
+        header.kid = Some(key.id.clone());
+        jsonwebtoken::encode(&header, &claims, key.signing())
             .map_err(|error| AuthError::Internal(format!("signing: {error}")))
     }
 
@@ -103,7 +103,8 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// `TokenExpired`, or `Unauthenticated` for everything else that is wrong with it.
+    /// `TokenExpired`, or `Unauthenticated` for everything else that is wrong with it; `Keys` when that can't be told, because
+    /// its key is not known and the key store can't be read.
     pub async fn verify(&self, token: &str, now: Timestamp) -> Result<Access, AuthError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(AuthError::Unauthenticated("the token is too long"));
@@ -113,8 +114,8 @@ impl Tokens {
             return Err(AuthError::Unauthenticated("the token's algorithm is not EdDSA"));
         }
         let kid = header.kid.ok_or(AuthError::Unauthenticated("the token names no key"))?;
-        let key =
-            self.keys.find(&kid).await.ok_or(AuthError::Unauthenticated("the token's key is not known"))?;
+        let key = self.keys.find(&kid).await?;
+        let key = key.ok_or(AuthError::Unauthenticated("the token's key is not known"))?;
         let claims = jsonwebtoken::decode::<Claims>(token, key.verifying(), &self.validation)
             .map_err(|error| refusal(&error))?
             .claims;

@@ -12,6 +12,7 @@ pub mod document;
 pub mod duration;
 pub mod error;
 pub mod event;
+pub mod hidden;
 pub mod id;
 pub mod mention;
 pub mod notification;
@@ -21,6 +22,7 @@ pub mod principal;
 pub mod room;
 pub mod run;
 pub mod schedule;
+pub mod signing_key;
 pub mod stream;
 pub mod task;
 pub mod text;
@@ -30,6 +32,7 @@ pub use clock::{Clock, SystemClock};
 pub use document::Document;
 pub use error::{ErrorCode, ErrorKind, Invalid};
 pub use event::{Event, EventKind, Sender};
+pub use hidden::Hidden;
 pub use id::{
     AgentId, AuthSessionId, ConnectionId, ConsumerId, DeviceId, EventId, LogEpoch, NodeId, NotificationId,
     RequestId, RoomId, RunId, SlotSessionId, TaskId, TaskRunId, ToolCallId, UserId, WorkerSessionId,
@@ -41,4 +44,5 @@ pub use principal::Principal;
 pub use room::{MemberRole, RoomKind};
 pub use run::{FinishStatus, RunStatus};
 pub use schedule::Schedule;
+pub use signing_key::SigningKey;
 pub use stream::{StreamKind, StreamRef};

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use auth::Identity;
+use auth::{Identity, KeyKeeper};
 use operations::PresenceMetrics;
 use process::supervise::Phase;
 use realtime::{CatchUp, Limits, MemoryView, SessionLimits, Sessions};
 
 use crate::node::{BuildError, Node};
 use crate::settings::{ClusterMode, Settings};
+use crate::signing::Signing;
 
 /// Sign-ins and sessions of one node, shared by its sockets and streams.
 #[derive(Clone)]
@@ -22,23 +23,39 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Builds them on a node, and starts what keeps ended sign-ins known.
+    /// Builds them on a node, and starts what keeps ended sign-ins and signing keys known.
     ///
     /// # Errors
     ///
-    /// Keys that can't be read or created, settings that can't work.
+    /// Settings that can't work. Keys that can't be read are no error: then the node is not ready.
     pub async fn build(node: &Node, settings: &Settings) -> Result<Self, BuildError> {
+        Self::with(&Signing::new(node, settings)?, node, settings).await
+    }
+
+    /// As [`build`](Self::build), for a node that looks after the signing keys as well.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub async fn keeping(node: &Node, settings: &Settings) -> Result<(Self, KeyKeeper), BuildError> {
+        let signing = Signing::new(node, settings)?;
+        let keeper = signing.keep(node, settings).await?;
+        Ok((Self::with(&signing, node, settings).await?, keeper))
+    }
+
+    async fn with(signing: &Signing, node: &Node, settings: &Settings) -> Result<Self, BuildError> {
+        signing.follow(node).await;
         let identity = Arc::new(
             Identity::open(
                 Arc::clone(&node.store),
                 &settings.auth,
                 &settings.tickets,
-                &settings.secrets,
+                Arc::clone(&signing.keys),
                 node.metrics.registry(),
             )
             .await?,
         );
-        node.hear_revocations(&identity);
+        node.hear_identity(&identity);
         let bus = node.supervisor.at(Phase::Bus);
         let (following, hub, stop) = (Arc::clone(&identity), Arc::clone(&node.hub), bus.token());
         bus.critical("revocations", async move {

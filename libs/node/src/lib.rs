@@ -12,6 +12,7 @@ pub mod database;
 pub mod faces;
 pub mod node;
 pub mod settings;
+mod signing;
 
 pub use app::App;
 pub use database::NoDatabase;

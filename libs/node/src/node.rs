@@ -269,7 +269,7 @@ impl Node {
         self.supervisor.run_until(stop, &health).await
     }
 
-    pub(crate) fn hear_revocations(&self, identity: &Arc<Identity>) {
+    pub(crate) fn hear_identity(&self, identity: &Arc<Identity>) {
         // There is one identity for each node; a second would be the same.
         drop(self.receiver.identity.set(Arc::clone(identity)));
     }
@@ -370,6 +370,11 @@ impl Receiver for NodeReceiver {
         {
             identity.revocations().insert(AuthSessionId(session));
         }
+        if entry.kind == Kind::KeyRotated
+            && let Some(identity) = self.identity.get()
+        {
+            identity.keys().read_soon();
+        }
         self.relay.notified(&entry);
         if let Some(operations) = self.operations.get() {
             operations.notified(&entry);
@@ -383,6 +388,7 @@ impl Receiver for NodeReceiver {
         }
         if let Some(identity) = self.identity.get() {
             identity.revocations().ask_soon();
+            identity.keys().read_soon();
         }
     }
 

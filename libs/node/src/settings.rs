@@ -56,6 +56,8 @@ pub struct Settings {
     pub auth: auth::AuthSettings,
     /// Tickets.
     pub tickets: auth::TicketSettings,
+    /// Keys of access tokens.
+    pub signing_key: auth::KeySettings,
     /// Where secrets are kept.
     pub secrets: auth::SecretSettings,
     /// REST and SSE.

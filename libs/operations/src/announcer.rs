@@ -80,6 +80,14 @@ impl Announcer {
         self.others.announce(Kind::SessionRevoked, session.0.into(), None);
     }
 
+    /// The list of signing keys has changed in this one.
+    pub(crate) fn key_rotated(&self, kid: &str) {
+        // What is the id of a key is one on the channel, too; nodes that are not told read the keys by themselves.
+        if let Ok(kid) = kid.parse() {
+            self.others.announce(Kind::KeyRotated, kid, None);
+        }
+    }
+
     /// A device's slot stands at `epoch`: whoever holds a lower one loses it.
     pub fn device_fenced(&self, device: DeviceId, epoch: u64) {
         self.hub.fence(device.0, epoch);

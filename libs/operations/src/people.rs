@@ -1,4 +1,4 @@
-//! Devices and accounts: what has to be announced beside being written.
+//! Devices, accounts and signing keys: what has to be announced beside being written.
 
 use domain::{DeviceId, UserId};
 use store::sessions::EndedSession;
@@ -32,5 +32,10 @@ impl Operations {
             self.announcer.sign_in_ended(token);
         }
         Ok(())
+    }
+
+    /// Tells the other nodes that the list of signing keys has changed in this one.
+    pub fn signing_keys_changed(&self, kid: &str) {
+        self.announcer.key_rotated(kid);
     }
 }

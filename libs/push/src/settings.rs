@@ -1,14 +1,13 @@
 //! What can be set about pushes.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use auth::SigningSecret;
-use domain::Invalid;
+use domain::{Hidden, Invalid};
 use ipnet::{Ipv4Net, Ipv6Net};
 use outbound::OutboundSettings;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::encryption::MAX_PLAINTEXT;
 
@@ -148,47 +147,6 @@ fn guarded() -> OutboundSettings {
 pub(crate) fn everywhere() -> OutboundSettings {
     let networks = [Ipv4Net::default().into(), Ipv6Net::default().into()];
     OutboundSettings { allow_private: networks.to_vec(), allow_http: true, ..guarded() }
-}
-
-/// A text of the configuration that is never shown, neither by `Debug` nor when settings are written out.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct Hidden(String);
-
-impl Hidden {
-    /// The text.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether nothing was set.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    const fn shown(&self) -> &'static str {
-        if self.is_empty() { "" } else { "(hidden)" }
-    }
-}
-
-impl From<&str> for Hidden {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.shown(), f)
-    }
-}
-
-impl Serialize for Hidden {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.shown())
-    }
 }
 
 fn within(key: &'static str, given: usize, least: usize, most: usize) -> Result<(), Invalid> {

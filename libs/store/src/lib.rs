@@ -28,6 +28,7 @@ pub mod retention;
 pub mod rooms;
 pub mod runs;
 pub mod sessions;
+pub mod signing_keys;
 pub mod tasks;
 pub mod tickets;
 pub mod tools;
@@ -50,6 +51,7 @@ pub use retention::Retention;
 pub use rooms::Rooms;
 pub use runs::Runs;
 pub use sessions::Sessions;
+pub use signing_keys::SigningKeys;
 pub use tasks::Tasks;
 pub use tickets::Tickets;
 pub use tools::Tools;
@@ -73,6 +75,7 @@ pub trait Store:
     + Rooms
     + Runs
     + Sessions
+    + SigningKeys
     + Tasks
     + Tickets
     + Tools
@@ -100,6 +103,8 @@ impl<T> Store for T where
         + Rooms
         + Runs
         + Sessions
+        + SigningKeys
+        + SigningKeys
         + Tasks
         + Tickets
         + Tools

@@ -44,6 +44,7 @@ mod runs;
 mod schema;
 mod sessions;
 mod settings;
+mod signing_keys;
 mod sqlstate;
 mod statement;
 mod tasks;

@@ -151,6 +151,21 @@ impl TestCluster {
         node.until_ready().await;
     }
 
+    /// Starts a node again at its addresses, and does not wait: for nodes that are not to become ready.
+    ///
+    /// # Panics
+    ///
+    /// When it runs already.
+    pub async fn launch(&mut self, name: &str) {
+        self.node_mut(name).spawn().await;
+    }
+
+    /// The directory of the signing keys of all nodes.
+    #[must_use]
+    pub fn key_dir(&self) -> PathBuf {
+        self.dir.join("keys")
+    }
+
     /// Waits until a node says that it is ready.
     ///
     /// # Panics

@@ -1,5 +1,7 @@
 //! `/v1/admin`: for administrators.
 
+pub mod keys;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -5,6 +5,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use utoipa::ToSchema;
 
+use crate::problem::Problem;
 use crate::state::Api;
 
 /// A JSON Web Key Set.
@@ -29,7 +30,8 @@ pub(crate) struct Object {}
     security(()),
     responses((status = 200, description = "The keys", body = inline(JwksShape)))
 )]
-pub async fn jwks(State(api): State<Api>) -> impl IntoResponse {
+pub async fn jwks(State(api): State<Api>) -> Result<impl IntoResponse, Problem> {
+    let keys = api.identity().jwks()?;
     // Short: a key that is about to sign must be seen in time.
-    ([(header::CACHE_CONTROL, "public, max-age=60")], axum::Json(api.identity().jwks()))
+    Ok(([(header::CACHE_CONTROL, "public, max-age=60")], axum::Json(keys)))
 }

@@ -42,8 +42,8 @@ async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
     let address = listener.local_addr().map_err(listen)?;
     let info = node::describe(settings, RoleName::All, id, &address.to_string());
     let node = Node::build(settings, info).await?;
-    let faces = Faces::build(&node, settings).await?;
-    let routes = api::api(&node, &faces, settings).await?;
+    let (faces, keeper) = Faces::keeping(&node, settings).await?;
+    let routes = api::api(&node, &faces, keeper, settings).await?;
     let routes = routes.merge(gateway::gateway(&node, &faces, settings)?.router());
     worker::install(&node, settings)?;
     let serve = ServeSettings {

@@ -6,7 +6,9 @@ use std::cmp::Ordering;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use auth::keys::directory;
+use auth::KeyDriver;
+use auth::keys::directory::Directory;
+use auth::keys::store::{KeyStore as _, Stored};
 use cluster::Listener;
 use node::{NoDatabase, Settings};
 use store::postgres::{Facts, inspect, schema_version};
@@ -46,7 +48,7 @@ pub(super) async fn run(settings: Settings, role: Option<Role>) -> Result<(), Fa
             NoDatabase::Other(error) => findings.bad("database", &error.to_string(), "see what it says")?,
         },
     }
-    keys(&settings, &mut findings)?;
+    keys(&settings, &mut findings).await?;
     findings.end()
 }
 
@@ -128,24 +130,37 @@ async fn migrations(settings: &Settings, findings: &mut Findings) -> io::Result<
     Ok(version.database >= version.binary)
 }
 
-fn keys(settings: &Settings, findings: &mut Findings) -> io::Result<()> {
-    let dir = &settings.secrets.signing_key_dir;
-    let read = directory::manifest(dir).and_then(|manifest| match manifest {
-        Some(_) => directory::load(dir).map(|set| Some(set.jwks().keys.len())),
-        None => Ok(None),
-    });
-    match read {
-        Ok(Some(count)) => findings.good("keys", &format!("{count} in {}", dir.display())),
-        Ok(None) => {
-            let found = format!("{} is made when the first api or gateway node starts", dir.display());
-            findings.good("keys", &found)
+async fn keys(settings: &Settings, findings: &mut Findings) -> io::Result<()> {
+    let (place, read) = match settings.signing_key.driver {
+        KeyDriver::Dir => {
+            let kept = Directory::at(settings.secrets.signing_key_dir.clone());
+            (kept.place(), kept.load().await.map_err(Failure::from))
         }
-        Err(error) => findings.bad(
-            "keys",
-            &error.to_string(),
-            "secrets.signing_key_dir must belong to whoever runs the nodes, and be shared by all of them",
-        ),
+        KeyDriver::Postgres => ("the database".to_owned(), sealed(settings).await),
+    };
+    let advice = match settings.signing_key.driver {
+        KeyDriver::Dir => {
+            "secrets.signing_key_dir must belong to whoever runs the nodes, and be shared by all of them"
+        }
+        KeyDriver::Postgres => "secrets.seal_key must be that of the nodes",
+    };
+    let stored = match read {
+        Ok(Some(stored)) => stored,
+        Ok(None) => {
+            return findings.good("keys", &format!("the first api node makes the first one in {place}"));
+        }
+        Err(error) => return findings.bad("keys", &error.to_string(), advice),
+    };
+    match stored.parts.values().find_map(|part| part.as_ref().err()) {
+        Some(fault) => findings.bad("keys", fault, advice),
+        None => findings.good("keys", &format!("{} in {place}", stored.parts.len())),
     }
+}
+
+async fn sealed(settings: &Settings) -> Result<Option<Stored>, Failure> {
+    let records = crate::commands::store(settings).await?;
+    let kept = auth::keys::store_of(&settings.signing_key, &settings.secrets, &records)?;
+    Ok(kept.load().await?)
 }
 
 /// What was found so far.

@@ -1,29 +1,105 @@
 //! `switchboard keys`.
 
-use auth::keys::directory;
+use auth::KeyKeeper;
+use auth::keys::keeper::KeyView;
+use auth::keys::manifest::KeyState;
+use cluster::Notifier;
+use domain::NodeId;
+use jiff::Timestamp;
 use node::Settings;
+use prometheus::Registry;
+use protocol::notify::{Id, Kind};
+use tokio_util::sync::CancellationToken;
 
-use crate::commands::{Failure, say};
+use crate::commands::{Failure, say, store};
 
-/// Shows the keys of the directory; makes none.
+/// Shows the keys; makes none.
 pub(super) async fn list(settings: Settings) -> Result<(), Failure> {
-    let dir = &settings.secrets.signing_key_dir;
-    let Some(manifest) = directory::manifest(dir)? else {
-        return say(format_args!(
-            "there are no keys yet: {} is made when the first api or gateway node starts",
-            dir.display()
-        ));
-    };
-    // The manifest may name what can't be read.
-    let set = directory::load(dir)?;
-    say(format_args!("{:<38} {:<10} made", "key", "state"))?;
-    for key in &manifest.keys {
-        let state = match set.get(&key.kid) {
-            Some(_) if key.kid == manifest.active => "active",
-            Some(_) => "verifies",
-            None => "unreadable",
-        };
-        say(format_args!("{:<38} {state:<10} {}", key.kid, key.created_at))?;
+    let keeper = keeper(&settings).await?;
+    let keys = keeper.list().await?;
+    if keys.is_empty() {
+        let place = keeper.place();
+        return say(format_args!("there are no keys yet: the first api node makes the first one in {place}"));
+    }
+    say(format_args!("{:<38} {:<10} {:<21} {:<21} made by", "key", "state", "signs from", "deleted after"))?;
+    for KeyView { key, state, deleted_from, fault, .. } in keys {
+        let state = if fault.is_some() { "unreadable" } else { state.as_str() };
+        let (from, until) = (second(key.signs_from), deleted_from.map(second).unwrap_or_default());
+        say(format_args!("{:<38} {state:<10} {from:<21} {until:<21} {}", key.kid, key.made_by))?;
+        if let Some(fault) = fault {
+            say(format_args!("  {fault}"))?;
+        }
     }
     Ok(())
+}
+
+/// Makes a key, and says what happens when.
+pub(super) async fn rotate(settings: Settings) -> Result<(), Failure> {
+    let keeper = keeper(&settings).await?;
+    let made = keeper.rotate(None).await.map_err(told)?;
+    tell(&settings, &made.key.kid).await?;
+    say(format_args!("made key {}", made.key.kid))?;
+    say(format_args!(
+        "it signs from {} on, when every node has had the time to read it",
+        made.key.signs_from
+    ))?;
+    for before in keeper.list().await?.iter().filter(|before| before.state == KeyState::Active) {
+        let until = before.deleted_from.map(second).unwrap_or_default();
+        say(format_args!("key {} signs until then, and is deleted after {until}", before.key.kid))?;
+    }
+    Ok(())
+}
+
+/// Takes a key out that does not sign yet.
+pub(super) async fn retire(settings: Settings, kid: String) -> Result<(), Failure> {
+    let retired = keeper(&settings).await?.retire(&kid).await.map_err(told)?;
+    tell(&settings, &kid).await?;
+    match retired.deleted_from {
+        Some(at) => say(format_args!("key {kid} has retired; it is deleted after {}", second(at))),
+        None => say(format_args!("key {kid} was taken out before it signed")),
+    }
+}
+
+/// Takes a key out that got into wrong hands.
+pub(super) async fn expel(settings: Settings, kid: String) -> Result<(), Failure> {
+    let signs = keeper(&settings).await?.expel(&kid).await.map_err(told)?;
+    tell(&settings, &kid).await?;
+    say(format_args!(
+        "key {kid} is gone: each node that hears of it refuses what it signed, the last within"
+    ))?;
+    say(format_args!("signing_key.cache_ttl; key {} signs now", signs.key.kid))
+}
+
+async fn keeper(settings: &Settings) -> Result<KeyKeeper, Failure> {
+    let records = store(settings).await?;
+    let kept = auth::keys::store_of(&settings.signing_key, &settings.secrets, &records)?;
+    let rules = settings.signing_key.rules(&settings.auth);
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let made_by = format!("a command on {host}");
+    Ok(KeyKeeper::new(kept, records, rules, std::time::Duration::ZERO, made_by, &Registry::new())?)
+}
+
+/// Tells the nodes, so that they need not find out. If that fails, they do.
+async fn tell(settings: &Settings, kid: &str) -> Result<(), Failure> {
+    let counters = cluster::Metrics::register(&Registry::new())?;
+    let connector = node::connector(settings, "keys")?;
+    let (notifier, sending) = Notifier::new(connector, NodeId::new(), settings.notifier.clone(), counters);
+    notifier.notify(Kind::KeyRotated, kid.parse::<Id>()?, None);
+    // Told to stop at once it sends what waits, within notifier.shutdown_timeout.
+    let stop = CancellationToken::new();
+    stop.cancel();
+    sending.run(stop).await;
+    Ok(())
+}
+
+/// What the rules say is for whoever gave the command.
+fn told(error: auth::AuthError) -> Failure {
+    match error {
+        auth::AuthError::KeyRefused(refusal) => refusal.into(),
+        error => error.into(),
+    }
+}
+
+fn second(at: Timestamp) -> String {
+    format!("{at:.0}")
 }

@@ -19,6 +19,7 @@ mod frames;
 mod front;
 mod half_minute;
 mod input;
+mod keys;
 mod listener;
 mod livebox;
 mod local;

@@ -3,17 +3,23 @@
 //! A file is written under a temporary name, synced, then linked to its own, which fails when there is one: of many
 //! processes that start at once one wins. Whoever dies in between leaves a file that nobody names, and changes nothing.
 //!
-//! Modes: the owner, and the group where a volume plugin forces it. Never everybody.
+//! Modes: the owner, and the group where a volume plugin forces it. Never everybody, but for a directory that is mounted read only:
+//! Kubernetes mounts a Secret as a directory of mode 1777, whose files nobody can replace; they have modes of their own.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind as Io, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{StatVfsMountFlags, statvfs};
 
 use uuid::Uuid;
 
 /// Longest file that is read.
 const MAX_BYTES: u64 = 256 * 1024;
+/// Nobody writes a file for longer; what is left of one is of somebody who died.
+const LEFTOVER_AFTER: Duration = Duration::from_hours(1);
 
 /// What stands in the way, by the name of the file, and the fix: for the operator's eyes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +42,45 @@ pub fn make_dir(dir: &Path) -> Result<(), FileFault> {
 ///
 /// When it is not, or is not there.
 pub fn check_dir(dir: &Path) -> Result<(), FileFault> {
-    refuse_strangers(dir, "0700")
+    let mode = mode(dir)?;
+    if is_closed(mode) || is_read_only(dir) { Ok(()) } else { Err(open_to_all(dir, mode, "0700")) }
+}
+
+/// Whether a file or directory lies where nothing can be written.
+#[must_use]
+pub fn is_read_only(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY))
+}
+
+/// The names of what lies in a directory; those that are no text are passed over.
+///
+/// # Errors
+///
+/// When it can't be listed.
+pub fn names(dir: &Path) -> Result<Vec<String>, FileFault> {
+    let listed = |error: std::io::Error| fault("list", dir, &error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).map_err(listed)? {
+        names.extend(entry.map_err(listed)?.file_name().into_string().ok());
+    }
+    Ok(names)
+}
+
+/// Removes what writers left behind who died long ago.
+///
+/// # Errors
+///
+/// When the directory can't be listed, or something not removed.
+pub fn remove_leftovers(dir: &Path) -> Result<(), FileFault> {
+    for name in names(dir)?.iter().filter(|name| name.starts_with('.') && name.ends_with(".tmp")) {
+        let path = dir.join(name);
+        let written = fs::metadata(&path).and_then(|found| found.modified());
+        let age = written.ok().and_then(|written| SystemTime::now().duration_since(written).ok());
+        if age.is_some_and(|age| age > LEFTOVER_AFTER) {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether there is such a file.
@@ -74,13 +118,16 @@ fn link_new(dir: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Removes a file.
+/// Removes a file, if it is there.
 ///
 /// # Errors
 ///
 /// When it can't be removed.
 pub fn remove(path: &Path) -> Result<(), FileFault> {
-    fs::remove_file(path).map_err(|e| fault("remove", path, &e))
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != Io::NotFound => Err(fault("remove", path, &error)),
+        _ => Ok(()),
+    }
 }
 
 /// Reads a file of secrets.
@@ -89,7 +136,10 @@ pub fn remove(path: &Path) -> Result<(), FileFault> {
 ///
 /// When it can't be read, is open to everybody, or is far too long.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileFault> {
-    refuse_strangers(path, "0600")?;
+    let mode = mode(path)?;
+    if !is_closed(mode) {
+        return Err(open_to_all(path, mode, "0600"));
+    }
     let length = fs::metadata(path).map_err(|e| fault("read", path, &e))?.len();
     if length > MAX_BYTES {
         return Err(FileFault(format!("{} has {length} bytes and is no key file", path.display())));
@@ -97,16 +147,21 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileFault> {
     fs::read(path).map_err(|e| fault("read", path, &e))
 }
 
-fn refuse_strangers(path: &Path, mode: &str) -> Result<(), FileFault> {
-    let permissions = fs::metadata(path).map_err(|e| fault("look at", path, &e))?.permissions();
-    if permissions.mode() & 0o007 == 0 {
-        return Ok(());
-    }
-    Err(FileFault(format!(
-        "{path} is open to everybody (mode {present:04o}); do: chmod {mode} {path}",
-        path = path.display(),
-        present = permissions.mode() & 0o7777,
-    )))
+/// Links are followed: a Secret of Kubernetes consists of them.
+fn mode(path: &Path) -> Result<u32, FileFault> {
+    fs::metadata(path).map(|found| found.permissions().mode()).map_err(|e| fault("look at", path, &e))
+}
+
+const fn is_closed(mode: u32) -> bool {
+    mode & 0o007 == 0
+}
+
+fn open_to_all(path: &Path, mode: u32, wanted: &str) -> FileFault {
+    let path = path.display();
+    FileFault(format!(
+        "{path} is open to everybody (mode {:04o}); do: chmod {wanted} {path}, or defaultMode: 0440 of a volume of Kubernetes",
+        mode & 0o7777,
+    ))
 }
 
 fn fault(what: &str, path: &Path, error: &std::io::Error) -> FileFault {
@@ -114,6 +169,7 @@ fn fault(what: &str, path: &Path, error: &std::io::Error) -> FileFault {
         Io::PermissionDenied => "; it must belong to the user that Switchboard runs as",
         Io::Unsupported => "; the file system must know hard links",
         Io::NotFound => "; is the volume mounted?",
+        Io::ReadOnlyFilesystem => "; whoever fills the volume has to put it there",
         _ => "",
     };
     FileFault(format!("could not {what} {}: {error}{hint}", path.display()))

@@ -1,171 +1,281 @@
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::sync::{Arc, Barrier};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
+use tokio::task::JoinHandle;
+
+use super::manifest::Manifest;
+use super::store::{NewKey, Stored};
 use super::*;
 
-fn settings(dir: &Path) -> SecretSettings {
-    SecretSettings { signing_key_dir: dir.join("keys"), ..SecretSettings::default() }
+const RULES: KeyRules = KeyRules { cache_ttl: Duration::from_secs(60), token_life: Duration::from_secs(900) };
+const COOLDOWN: Duration = Duration::from_secs(5);
+
+/// A store in memory that can break, and counts how often it is read.
+#[derive(Debug, Default)]
+struct Fake {
+    kept: Mutex<Option<(Manifest, BTreeMap<String, NewKey>)>>,
+    broken: Mutex<Option<AuthError>>,
+    silent: Mutex<bool>,
+    unreadable: Mutex<HashSet<String>>,
+    reads: AtomicUsize,
 }
 
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path).expect("there").permissions().mode() & 0o777
-}
-
-fn files(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).expect("readable");
-    let mut names: Vec<_> =
-        entries.map(|e| e.expect("entry").file_name().into_string().expect("text")).collect();
-    names.sort_unstable();
-    names
-}
-
-/// Adds a key to the directory as a rotation would.
-fn add_key(dir: &Path, kid: &str) {
-    let der = Ed25519KeyPair::generate_pkcs8v1(&aws_lc_rs::rand::SystemRandom::new()).expect("key");
-    let path = dir.join(format!("{kid}.pem"));
-    fs::write(&path, pem::encode(&pem::Pem::new("PRIVATE KEY", der.as_ref()))).expect("write");
-    fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("chmod");
-    let path = dir.join("manifest.json");
-    let mut manifest: directory::Manifest =
-        serde_json::from_slice(&fs::read(&path).expect("read")).expect("json");
-    manifest.keys.push(directory::ManifestKey { kid: kid.into(), created_at: jiff::Timestamp::now() });
-    fs::write(&path, serde_json::to_vec(&manifest).expect("json")).expect("write");
-}
-
-#[tokio::test]
-async fn the_first_start_makes_a_key_that_stays() {
-    let dir = tempfile::tempdir().expect("dir");
-    let settings = settings(dir.path());
-    let first = Keys::open(&settings).await.expect("made");
-    let again = Keys::open(&settings).await.expect("read");
-    let kid = first.current().active().id.clone();
-    assert_eq!(again.current().active().id, kid);
-    assert_eq!(files(&settings.signing_key_dir), [format!("{kid}.pem"), "manifest.json".into()]);
-    assert_eq!(mode(&settings.signing_key_dir), 0o700);
-    assert_eq!(mode(&settings.signing_key_dir.join("manifest.json")), 0o600);
-    assert_eq!(mode(&settings.signing_key_dir.join(format!("{kid}.pem"))), 0o600);
-}
-
-#[test]
-fn all_who_start_at_once_end_up_with_the_same_key() {
-    for _ in 0..20 {
-        let dir = tempfile::tempdir().expect("dir");
-        let keys = dir.path().join("a/b/keys");
-        let start = Barrier::new(6);
-        let open = || {
-            start.wait();
-            directory::open(&keys).expect("opened").active().id.clone()
+#[async_trait]
+impl KeyStore for Fake {
+    async fn load(&self) -> Result<Option<Stored>, AuthError> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        if *self.silent.lock() {
+            std::future::pending::<()>().await;
+        }
+        // Those who ask at once have all asked when it is read.
+        sleep(Duration::from_millis(10)).await;
+        if let Some(error) = self.broken.lock().clone() {
+            return Err(error);
+        }
+        let kept = self.kept.lock();
+        let Some((manifest, keys)) = &*kept else { return Ok(None) };
+        let unreadable = self.unreadable.lock();
+        let part = |(kid, key): (&String, &NewKey)| {
+            let part = if unreadable.contains(kid) {
+                Err(format!("{kid} is broken"))
+            } else {
+                Ok(key.private.clone())
+            };
+            (kid.clone(), part)
         };
-        let ids: Vec<String> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..6).map(|_| scope.spawn(open)).collect();
-            threads.into_iter().map(|t| t.join().expect("joined")).collect()
-        });
-        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
-        assert_eq!(files(&keys), [format!("{}.pem", ids[0]), "manifest.json".into()]);
+        Ok(Some(Stored { manifest: manifest.clone(), parts: keys.iter().map(part).collect() }))
+    }
+
+    async fn replace(&self, _: u64, _: &Manifest, _: Option<&NewKey>) -> Result<bool, AuthError> {
+        unreachable!("nodes that read do not write")
+    }
+
+    fn place(&self) -> String {
+        "the fake".to_owned()
     }
 }
 
-#[tokio::test]
-async fn the_group_may_read_but_never_everybody() {
-    let dir = tempfile::tempdir().expect("dir");
-    let settings = settings(dir.path());
-    let kid = Keys::open(&settings).await.expect("made").current().active().id.clone();
-    let key = settings.signing_key_dir.join(format!("{kid}.pem"));
-    fs::set_permissions(&key, Permissions::from_mode(0o640)).expect("chmod");
-    fs::set_permissions(&settings.signing_key_dir, Permissions::from_mode(0o750)).expect("chmod");
-    Keys::open(&settings).await.expect("a group is fine");
-    for (path, open, shut) in [(&key, 0o644, "chmod 0600"), (&settings.signing_key_dir, 0o755, "chmod 0700")]
-    {
-        let before = mode(path);
-        fs::set_permissions(path, Permissions::from_mode(open)).expect("chmod");
-        let refused = Keys::open(&settings).await.expect_err("open to all").to_string();
-        assert!(refused.contains(shut) && refused.contains(&path.display().to_string()), "{refused}");
-        fs::set_permissions(path, Permissions::from_mode(before)).expect("chmod");
+fn yesterday() -> Timestamp {
+    Timestamp::now() - Duration::from_hours(24)
+}
+
+impl Fake {
+    fn with_first() -> Arc<Self> {
+        let (fake, new) = (Self::default(), NewKey::make().expect("made"));
+        let manifest = Manifest::first(new.kid.clone(), "api-1".into(), yesterday(), &RULES);
+        *fake.kept.lock() = Some((manifest, BTreeMap::from([(new.kid.clone(), new)])));
+        Arc::new(fake)
+    }
+
+    /// Adds a key that signs from now on, as a rotation does whose writer was stopped for long.
+    fn rotate(&self) -> String {
+        let new = NewKey::make().expect("made");
+        let mut kept = self.kept.lock();
+        let (manifest, keys) = kept.as_mut().expect("a first key");
+        let long_ago = yesterday() + Duration::from_secs(1000 * manifest.revision());
+        *manifest = manifest.rotate(new.kid.clone(), "api-2".into(), long_ago, &RULES).expect("allowed");
+        keys.insert(new.kid.clone(), new.clone());
+        new.kid
+    }
+
+    fn breaks(&self) {
+        *self.broken.lock() = Some(AuthError::Keys("the volume is gone".into()));
+    }
+
+    fn mends(&self) {
+        *self.broken.lock() = None;
+    }
+
+    fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
     }
 }
 
-#[tokio::test]
-async fn an_unknown_key_is_looked_for_once_within_the_cool_down() {
-    let dir = tempfile::tempdir().expect("dir");
-    let settings = settings(dir.path());
-    let keys = Keys::open(&settings).await.expect("made");
-    add_key(&settings.signing_key_dir, "second");
-    assert!(keys.find("second").await.is_some(), "found by reading again");
-    add_key(&settings.signing_key_dir, "third");
-    assert!(keys.find("third").await.is_none(), "not again so soon");
-    tokio::time::pause();
-    tokio::time::advance(settings.reload_cooldown).await;
-    tokio::time::resume();
-    assert!(keys.find("third").await.is_some());
-    assert_eq!(keys.current().jwks().keys.len(), 3);
+/// A node that reads on.
+struct Node {
+    keys: Arc<Keys>,
+    following: JoinHandle<()>,
 }
 
-#[tokio::test]
-async fn those_who_wait_for_a_reload_share_it() {
-    let dir = tempfile::tempdir().expect("dir");
-    let settings = settings(dir.path());
-    let keys = Arc::new(Keys::open(&settings).await.expect("made"));
-    add_key(&settings.signing_key_dir, "second");
-    let held = keys.reloaded.lock().await;
-    let mut finders = Vec::new();
-    for _ in 0..8 {
-        let keys = Arc::clone(&keys);
-        finders.push(tokio::spawn(async move { keys.find("second").await.is_some() }));
+impl Node {
+    async fn on(fake: &Arc<Fake>) -> Self {
+        let keys = Keys::new(Arc::clone(fake) as _, RULES, COOLDOWN, &Registry::new()).expect("metrics");
+        let keys = Arc::new(keys);
+        drop(keys.read().await);
+        let followed = Arc::clone(&keys);
+        let following = tokio::spawn(async move { followed.follow(CancellationToken::new()).await });
+        tokio::task::yield_now().await;
+        Self { keys, following }
     }
-    tokio::task::yield_now().await;
-    drop(held);
-    for finder in finders {
-        assert!(finder.await.expect("joined"));
+
+    fn signer(&self) -> String {
+        self.keys.signer(Timestamp::now()).expect("somebody signs").id.clone()
     }
 }
 
-#[tokio::test]
-async fn a_broken_directory_keeps_the_last_good_keys() {
-    let dir = tempfile::tempdir().expect("dir");
-    let settings = settings(dir.path());
-    let keys = Keys::open(&settings).await.expect("made");
-    let kid = keys.current().active().id.clone();
-    fs::write(settings.signing_key_dir.join("manifest.json"), "{").expect("write");
-    let error = keys.reload().await.expect_err("broken").to_string();
-    assert!(error.contains("manifest.json is broken"), "{error}");
-    assert!(keys.find("other").await.is_none() && keys.find(&kid).await.is_some());
-    assert!(Keys::open(&settings).await.is_err(), "but nobody starts with it");
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.following.abort();
+    }
 }
 
-#[tokio::test]
-async fn a_key_id_is_never_a_path() {
-    let dir = tempfile::tempdir().expect("dir");
-    let settings = settings(dir.path());
-    Keys::open(&settings).await.expect("made");
-    let path = settings.signing_key_dir.join("manifest.json");
-    fs::write(&path, r#"{"version": 1, "active": "../../etc/key", "keys": []}"#).expect("write");
-    let error = Keys::open(&settings).await.expect_err("refused").to_string();
-    assert!(error.contains("is no key id"), "{error}");
+#[tokio::test(start_paused = true)]
+async fn an_unknown_key_has_the_store_read_once_for_all_who_ask_and_not_again_so_soon() {
+    let fake = Fake::with_first();
+    let node = Node::on(&fake).await;
+    let (kid, before) = (fake.rotate(), fake.reads());
+    let asked = (0..50).map(|_| {
+        let (keys, kid) = (Arc::clone(&node.keys), kid.clone());
+        tokio::spawn(async move { keys.find(&kid).await })
+    });
+    for asked in asked.collect::<Vec<_>>() {
+        assert!(asked.await.expect("joined").expect("readable").is_some());
+    }
+    assert_eq!(fake.reads(), before + 1);
+    for forged in 0..1000 {
+        assert!(node.keys.find(&format!("forged-{forged}")).await.expect("readable").is_none());
+    }
+    assert_eq!(fake.reads(), before + 1, "within the cool-down nothing is read");
+    tokio::time::advance(COOLDOWN).await;
+    assert!(node.keys.find("forged-1").await.expect("readable").is_none());
+    assert_eq!(fake.reads(), before + 2);
+    tokio::time::advance(COOLDOWN).await;
+    assert!(node.keys.find("forged-1").await.expect("readable").is_none());
+    assert_eq!(fake.reads(), before + 2, "one that was looked for is not looked for again");
+    for junk in ["", "../../etc/key", &"k".repeat(65)] {
+        assert!(node.keys.find(junk).await.expect("readable").is_none());
+    }
+    assert_eq!(fake.reads(), before + 2, "what is no key id is not looked for");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
+async fn what_is_remembered_of_unknown_keys_is_bounded() {
+    let mut search = Search::default();
+    for kid in 0..5 * UNKNOWN_KIDS {
+        search.remember(&kid.to_string());
+        assert!(search.unknown.len() <= UNKNOWN_KIDS);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_read_in_time_and_when_somebody_says_so() {
+    let fake = Fake::with_first();
+    let node = Node::on(&fake).await;
+    let kid = fake.rotate();
+    sleep(Duration::from_secs(19)).await;
+    assert!(node.keys.current().expect("a set").get(&kid).is_none());
+    sleep(Duration::from_secs(2)).await;
+    assert!(node.keys.current().expect("a set").get(&kid).is_some(), "within a third of the time");
+    let kid = fake.rotate();
+    node.keys.read_soon();
+    sleep(Duration::from_millis(50)).await;
+    assert!(node.keys.current().expect("a set").get(&kid).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_came_late_signs_when_every_node_can_have_it() {
+    let fake = Fake::with_first();
+    let node = Node::on(&fake).await;
+    let (first, second) = (node.signer(), fake.rotate());
+    node.keys.read().await.expect("readable");
+    assert_eq!(node.signer(), first, "it is known for too short a time");
+    sleep(Duration::from_secs(58)).await;
+    assert_eq!(node.signer(), first);
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(node.signer(), second);
+    // Who starts now takes what it finds.
+    assert_eq!(Node::on(&fake).await.signer(), second);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_store_keeps_the_last_good_keys_and_judges_no_others() {
+    let fake = Fake::with_first();
+    let node = Node::on(&fake).await;
+    let first = node.signer();
+    let second = fake.rotate();
+    fake.breaks();
+    let refused = node.keys.find(&second).await.expect_err("nobody can tell");
+    assert!(matches!(refused, AuthError::Keys(_)) && refused.kind() == domain::ErrorKind::Unavailable);
+    assert_eq!(node.keys.readiness(), Ok(()));
+    assert_eq!(node.signer(), first);
+    assert!(node.keys.find(&first).await.expect("known").is_some());
+    let reads = fake.reads();
+    for _ in 0..100 {
+        node.keys.find("forged").await.expect_err("nobody can tell");
+    }
+    assert_eq!(fake.reads(), reads, "who asks does not make it be read");
+    fake.mends();
+    sleep(Duration::from_millis(1500)).await;
+    assert!(node.keys.find(&second).await.expect("readable").is_some(), "it is tried again soon");
+    assert!(node.keys.find("forged").await.expect("readable").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_keys_is_not_ready_and_tries_on() {
+    let fake = Arc::new(Fake::default());
+    let node = Node::on(&fake).await;
+    let reason = node.keys.readiness().expect_err("no keys");
+    assert!(reason.contains("the fake") && reason.contains("an api node makes the first one"), "{reason}");
+    assert!(matches!(node.keys.signer(Timestamp::now()), Err(AuthError::Keys(_))));
+    assert!(matches!(node.keys.find("some").await, Err(AuthError::Keys(_))));
+    fake.breaks();
+    sleep(Duration::from_secs(2)).await;
+    assert!(node.keys.readiness().expect_err("broken").contains("the volume is gone"));
+    *fake.kept.lock() = Fake::with_first().kept.lock().clone();
+    fake.mends();
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(node.keys.readiness(), Ok(()));
+    *fake.kept.lock() = None;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(node.keys.readiness(), Ok(()), "an empty store is a broken one to who had keys");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_is_not_waited_for() {
+    let fake = Fake::with_first();
+    let node = Node::on(&fake).await;
+    *fake.silent.lock() = true;
+    let began = Instant::now();
+    assert!(matches!(node.keys.find("unknown").await, Err(AuthError::Keys(_))));
+    assert!(began.elapsed() <= PATIENCE + Duration::from_millis(50), "{:?}", began.elapsed());
+    sleep(READ_LIMIT * 2).await;
+    let reason = node.keys.state.read().fault.clone().expect("it is told");
+    assert!(reason.contains("does not answer"), "{reason}");
+    assert_eq!(node.keys.readiness(), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_key_that_can_not_be_read_is_taken_from_memory_or_not_judged() {
+    let fake = Fake::with_first();
+    let node = Node::on(&fake).await;
+    let (first, second) = (node.signer(), fake.rotate());
+    fake.unreadable.lock().insert(first.clone());
+    node.keys.read().await.expect("the rest is good");
+    assert!(node.keys.find(&first).await.expect("known from before").is_some());
+    // To who starts now it is one that retired: others are judged, its tokens are not.
+    let late = Node::on(&fake).await;
+    assert_eq!((late.keys.readiness(), late.signer()), (Ok(()), second.clone()));
+    assert!(matches!(late.keys.find(&first).await, Err(AuthError::Keys(_))));
+    // Without the one that signs nobody starts, and who runs stays as it is.
+    fake.unreadable.lock().insert(second.clone());
+    let without = Node::on(&fake).await;
+    assert!(without.keys.readiness().expect_err("no signer").contains(&second));
+    let third = fake.rotate();
+    fake.unreadable.lock().insert(third.clone());
+    node.keys.read().await.expect_err("it lacks a key that is to sign");
+    assert!(node.keys.current().expect("a set").get(&second).is_some());
+    assert!(matches!(node.keys.find(&third).await, Err(AuthError::Keys(_))));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_published_keys_are_public_halves() {
-    let dir = tempfile::tempdir().expect("dir");
-    let keys = Keys::open(&settings(dir.path())).await.expect("made");
-    let json = serde_json::to_value(keys.current().jwks()).expect("json");
+    let node = Node::on(&Fake::with_first()).await;
+    let json = serde_json::to_value(node.keys.current().expect("a set").jwks()).expect("json");
     let key = json["keys"][0].as_object().expect("object");
     let names: Vec<_> = key.keys().map(String::as_str).collect();
     assert_eq!(names.len(), 6, "{names:?}");
     assert!(key["kty"] == "OKP" && key["crv"] == "Ed25519" && key["alg"] == "EdDSA" && key["use"] == "sig");
     assert_eq!(key["x"].as_str().expect("text").len(), 43);
     assert!(!key.contains_key("d"));
-}
-
-#[test]
-fn looking_at_the_keys_makes_none() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let keys = dir.path().join("keys");
-    assert!(directory::manifest(&keys).expect("nothing is in the way").is_none());
-    assert!(!keys.exists());
-    let set = directory::open(&keys).expect("opened");
-    let manifest = directory::manifest(&keys).expect("readable").expect("made");
-    assert_eq!(manifest.active, set.active().id);
-    assert_eq!(manifest.keys.len(), 1);
 }

@@ -45,6 +45,7 @@ impl Identity {
         if self.settings.registration == RegistrationMode::Closed {
             return Err(AuthError::RegistrationClosed);
         }
+        self.keys.require()?;
         let Registration { person, device, key } = registration;
         check_device(device.as_ref())?;
         let id = key.as_deref().map_or_else(UserId::new, |key| id_by_key(&person.handle, key));

@@ -1,10 +1,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::EncodingKey;
+use prometheus::Registry;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::settings::SecretSettings;
+use crate::keys::directory::Directory;
+use crate::keys::manifest::Manifest;
+use crate::keys::store::{KeyStore as _, NewKey};
+use crate::settings::KeySettings;
 
 struct Fixture {
     tokens: Tokens,
@@ -14,10 +19,17 @@ struct Fixture {
 
 async fn fixture() -> Fixture {
     let dir = tempfile::tempdir().expect("dir");
-    let secrets = SecretSettings { signing_key_dir: dir.path().join("keys"), ..SecretSettings::default() };
-    let keys = Arc::new(Keys::open(&secrets).await.expect("keys"));
-    let tokens = Tokens::new(keys, &AuthSettings::default());
-    Fixture { tokens, now: Timestamp::from_second(1_800_000_000).expect("time"), _dir: dir }
+    let (auth, now) = (AuthSettings::default(), Timestamp::from_second(1_800_000_000).expect("time"));
+    let (rules, new) = (KeySettings::default().rules(&auth), NewKey::make().expect("made"));
+    let store = Directory::at(dir.path().join("keys"));
+    let first = Manifest::first(new.kid.clone(), "api-1".into(), now, &rules);
+    store.replace(0, &first, Some(&new)).await.expect("written");
+    let keys = Keys::new(Arc::new(store), rules, Duration::from_secs(5), &Registry::new()).expect("metrics");
+    keys.read().await.expect("keys");
+    let keys = Arc::new(keys);
+    let followed = Arc::clone(&keys);
+    tokio::spawn(async move { followed.follow(CancellationToken::new()).await });
+    Fixture { tokens: Tokens::new(keys, &auth), now, _dir: dir }
 }
 
 impl Fixture {
@@ -31,10 +43,10 @@ impl Fixture {
 
     /// A token with these claims and our own good key.
     fn sign(&self, claims: &Value) -> String {
-        let set = self.tokens.keys.current();
+        let key = self.tokens.keys.signer(self.now).expect("a key");
         let mut header = Header::new(Algorithm::EdDSA);
-        header.kid = Some(set.active().id.clone());
-        jsonwebtoken::encode(&header, claims, set.active().signing()).expect("signed")
+        header.kid = Some(key.id.clone());
+        jsonwebtoken::encode(&header, claims, key.signing()).expect("signed")
     }
 
     async fn refused(&self, token: &str) -> AuthError {
@@ -86,7 +98,7 @@ async fn a_wrong_claim_is_refused() {
 #[tokio::test]
 async fn other_algorithms_are_refused() {
     let f = fixture().await;
-    let kid = f.tokens.keys.current().active().id.clone();
+    let kid = f.tokens.keys.signer(f.now).expect("a key").id.clone();
     let claims = URL_SAFE_NO_PAD.encode(f.claims().to_string());
     for alg in ["none", "None", "NONE"] {
         let header = URL_SAFE_NO_PAD.encode(json!({"alg": alg, "typ": "JWT", "kid": kid}).to_string());
@@ -96,7 +108,7 @@ async fn other_algorithms_are_refused() {
         }
     }
     // The public key used as a shared secret, the classic confusion.
-    let x = f.tokens.keys.current().jwks().keys[0].x.clone();
+    let x = f.tokens.keys.current().expect("keys").jwks().keys[0].x.clone();
     let public = URL_SAFE_NO_PAD.decode(x).expect("base64");
     let mut header = Header::new(Algorithm::HS256);
     header.kid = Some(kid);
@@ -113,12 +125,12 @@ async fn other_keys_are_refused() {
     assert!(matches!(f.refused(&foreign).await, AuthError::Unauthenticated("the token's key is not known")));
     // The foreign key under our key's id.
     let mut header = Header::new(Algorithm::EdDSA);
-    header.kid = Some(f.tokens.keys.current().active().id.clone());
-    let set = other.tokens.keys.current();
-    let forged = jsonwebtoken::encode(&header, &f.claims(), set.active().signing()).expect("signed");
+    header.kid = Some(f.tokens.keys.signer(f.now).expect("a key").id.clone());
+    let others = other.tokens.keys.signer(other.now).expect("a key");
+    let forged = jsonwebtoken::encode(&header, &f.claims(), others.signing()).expect("signed");
     assert!(matches!(f.refused(&forged).await, AuthError::Unauthenticated("the token's signature is wrong")));
     header.kid = None;
-    let anonymous = jsonwebtoken::encode(&header, &f.claims(), set.active().signing()).expect("signed");
+    let anonymous = jsonwebtoken::encode(&header, &f.claims(), others.signing()).expect("signed");
     assert!(matches!(f.refused(&anonymous).await, AuthError::Unauthenticated("the token names no key")));
 }
 

@@ -2,12 +2,16 @@
 // Helpers of tests are tests too, but clippy's own exception ends at functions marked `#[test]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod signing;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth::keys::store_of;
 use auth::{
-    AuthError, AuthSettings, Identity, Login, NewAgentToken, NewPerson, Refreshed, Registered, Registration,
-    RegistrationMode, SecretSettings, SignIn, SignedIn, Standing, TicketSettings,
+    AuthError, AuthSettings, Identity, KeyKeeper, KeySettings, Keys, Login, NewAgentToken, NewPerson,
+    Refreshed, Registered, Registration, RegistrationMode, SecretSettings, SignIn, SignedIn, Standing,
+    TicketSettings,
 };
 use domain::{AgentId, EventKind, Role};
 use futures_util::future::join_all;
@@ -54,10 +58,30 @@ impl Cluster {
         let store = self.store(&registry).await;
         let secrets =
             SecretSettings { signing_key_dir: self.keys.path().join("keys"), ..SecretSettings::default() };
-        let identity = Identity::open(store, &self.auth, &self.tickets, &secrets, &registry).await.unwrap();
+        let keys = keys(&store, &KeySettings::default(), &secrets, &self.auth, &registry).await;
+        let identity = Identity::open(store, &self.auth, &self.tickets, keys, &registry).await.unwrap();
         identity.refresh_revocations().await.unwrap();
         Arc::new(identity)
     }
+}
+
+/// The keys of a node, the first one made if there is none.
+async fn keys(
+    store: &Arc<dyn Store>,
+    settings: &KeySettings,
+    secrets: &SecretSettings,
+    auth: &AuthSettings,
+    registry: &Registry,
+) -> Arc<Keys> {
+    let kept = store_of(settings, secrets, store).unwrap();
+    let (rules, never) = (settings.rules(auth), Duration::ZERO);
+    let keeper =
+        KeyKeeper::new(Arc::clone(&kept), Arc::clone(store), rules, never, "a test".into(), registry)
+            .unwrap();
+    keeper.make_first().await.unwrap();
+    let keys = Keys::new(kept, rules, secrets.reload_cooldown, registry).unwrap();
+    keys.read().await.unwrap();
+    Arc::new(keys)
 }
 
 fn person(handle: &str) -> NewPerson {

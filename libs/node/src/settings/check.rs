@@ -44,6 +44,8 @@ impl Settings {
         self.log.check()?;
         self.telemetry.check()?;
         self.auth.check()?;
+        self.signing_key.check()?;
+        self.secrets.check()?;
         self.http.check()?;
         self.outbound.check()?;
         self.push.check()?;
@@ -231,6 +233,9 @@ mod tests {
             ("listener.check_interval", "0s"),
             ("notifier.max_batch", "0"),
             ("auth.lockout_threshold", "0"),
+            ("signing_key.driver", "vault"),
+            ("signing_key.cache_ttl", "500ms"),
+            ("signing_key.rotate_every", "1m"),
             ("http.max_body_bytes", "1"),
             ("outbound.allow_private", "inside"),
             ("outbound.connect_timeout", "0s"),
@@ -305,8 +310,9 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_pushes_are_told_without_being_shown() {
+    fn secrets_are_told_without_being_shown() {
         for (key, value) in [
+            ("secrets.seal_key", "hunter2"),
             ("push.webhook_url", "https://alex:hunter2@relay.example.com"),
             ("push.webhook_url", "hunter2"),
             ("push.webhook_secret", "whsec_hunter2"),

@@ -68,6 +68,7 @@ migrations! {
     6 "create_presence" "0006_create_presence.sql";
     7 "create_notifications" "0007_create_notifications.sql";
     8 "add_expiry_to_tickets" "0008_add_expiry_to_tickets.sql";
+    9 "create_signing_keys" "0009_create_signing_keys.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration, and with the rights of roles. Tests name

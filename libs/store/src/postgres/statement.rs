@@ -52,6 +52,7 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::runs::STATEMENTS,
     super::schema::STATEMENTS,
     super::sessions::STATEMENTS,
+    super::signing_keys::STATEMENTS,
     super::tasks::STATEMENTS,
     super::tickets::STATEMENTS,
     super::tools::STATEMENTS,

@@ -40,6 +40,7 @@ pub(crate) mod run_races;
 pub(crate) mod runs;
 pub(crate) mod scene;
 pub(crate) mod sessions;
+pub(crate) mod signing_keys;
 pub(crate) mod task_calls;
 pub(crate) mod task_claims;
 pub(crate) mod task_fences;
@@ -205,6 +206,12 @@ macro_rules! contract_tests {
                 ends_are_numbered_without_holes
                 ends_are_told_to_those_who_ask_later
                 unknown_sign_ins_are_not_live
+            }
+            signing_keys {
+                keys_are_kept_as_they_were_put
+                another_revision_is_not_replaced
+                of_many_who_saw_the_same_one_replaces_it
+                the_database_tells_its_time
             }
             tickets {
                 a_ticket_lets_in_once

@@ -1,5 +1,7 @@
 //! `/v1/admin`.
 
+mod keys;
+
 use serde_json::json;
 
 use crate::app::{PASSWORD, TestApp};

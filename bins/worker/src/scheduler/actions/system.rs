@@ -1,6 +1,6 @@
 //! Work on Switchboard itself.
 
-use auth::SecretSettings;
+use auth::{KeySettings, SecretSettings};
 use domain::task::{RunEnd, SystemJob};
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +11,9 @@ use crate::retention::Retention;
 pub struct SystemJobs {
     /// What removes what is spent.
     pub retention: Retention,
-    /// Where the signing keys are.
+    /// How the signing keys are kept.
+    pub signing_key: KeySettings,
+    /// Where they are.
     pub secrets: SecretSettings,
 }
 
@@ -24,8 +26,8 @@ impl SystemJobs {
             SystemJob::Noop => Outcome::done(None),
             SystemJob::Retention => done(self.retention.pass(&stop).await),
             SystemJob::TicketReap => done(self.retention.reap(&stop).await),
-            SystemJob::KeyCheck => match auth::keys::check(&self.secrets).await {
-                Ok(keys) => Outcome::done(Some(format!("{keys} signing keys can be read"))),
+            SystemJob::KeyCheck => match auth::keys::check(&self.signing_key, &self.secrets).await {
+                Ok(found) => Outcome::done(Some(found)),
                 Err(error) => Outcome::ended(RunEnd::Failed, error.to_string()),
             },
         }

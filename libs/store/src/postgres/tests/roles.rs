@@ -102,6 +102,8 @@ const USES: &[(&str, &[DatabaseRole])] = &[
     ("sessions", API),
     ("sessions/ended_since", FACES),
     ("sessions/not_live", FACES),
+    ("signing_keys", API),
+    ("signing_keys/list", FACES),
     ("tasks", API),
     ("tasks/bury", WORKER),
     ("tasks/trim", WORKER),

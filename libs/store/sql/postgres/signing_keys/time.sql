@@ -1,0 +1,2 @@
+-- The time of the database.
+SELECT clock_timestamp() AS now
