@@ -298,6 +298,8 @@ async fn what_would_do_harm_is_refused() {
                 "INSERT INTO tickets VALUES ('', gen_random_uuid(), gen_random_uuid(), now())",
                 "SELECT address FROM push_subscriptions",
                 "SELECT hook_key FROM tasks",
+                "DELETE FROM signing_keys",
+                "UPDATE signing_manifest SET revision = 1",
             ],
         ),
         (
@@ -309,6 +311,7 @@ async fn what_would_do_harm_is_refused() {
                 "SELECT user_id FROM tickets",
                 "SELECT hook_key FROM tasks",
                 "UPDATE members SET role = 'owner'",
+                "SELECT sealed FROM signing_keys",
             ],
         ),
     ];
