@@ -68,6 +68,7 @@ capabilities:
 - name: signing-keys
   # Nodes make a directory of their own in it, since that of the volume itself is often open to all.
   mountPath: /var/lib/switchboard/shared
+  readOnly: {{ ne .role "api" }}
 {{- end }}
 {{- if include "switchboard.hasPushKey" . }}
 - name: push-key

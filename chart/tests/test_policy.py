@@ -177,6 +177,11 @@ class Policy(unittest.TestCase):
         self.assertEqual(rule["onExitCodes"], {"containerName": container, "operator": "In", "values": [2]})
         self.assertGreater(job["spec"]["backoffLimit"], 0)
 
+    def test_only_api_nodes_write_signing_keys(self):
+        mounts = {part: mount.get("readOnly") for part, _, pod in pods("ingress")
+                  for mount in pod["spec"]["containers"][0]["volumeMounts"] if mount["name"] == "signing-keys"}
+        self.assertEqual(mounts, {"api": False, "gateway": True, "doctor": False})
+
     def test_the_keys_outlive_the_release(self):
         claims = [claim for name in SETS for claim in of_kind(name, "PersistentVolumeClaim").values()]
         self.assertEqual([c["metadata"]["annotations"]["helm.sh/resource-policy"] for c in claims], ["keep"])
