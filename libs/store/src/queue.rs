@@ -8,6 +8,7 @@
 //! 1996): each owner and priority is a flow, and a run's turn is that of the run before it in its flow, or of what was claimed last, plus
 //! its cost. So what one owner has queued delays another's by no more than a batch.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -91,6 +92,8 @@ pub struct ClaimedRun {
     pub delivery: Option<String>,
     /// What the caller of the hook sent.
     pub input: Option<Vec<u8>>,
+    /// The trace of the call that asked for it (`traceparent`), if it is recorded.
+    pub trace: Option<Arc<str>>,
     /// The task's name.
     pub name: String,
     /// What is done; `None` when a newer release wrote it and this one does not know it.

@@ -4,6 +4,7 @@
 //! next time that a schedule names, and each active task with a schedule has exactly one.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -161,6 +162,8 @@ pub struct NewTaskRun {
     pub input: Option<Vec<u8>>,
     /// Queued runs of a task beyond which it takes no more.
     pub max_queued: u32,
+    /// The trace of the call (`traceparent`), if it is recorded; attempts after the first are part of it, too.
+    pub trace: Option<Arc<str>>,
 }
 
 /// What came of queuing a run.

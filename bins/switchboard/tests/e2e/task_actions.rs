@@ -50,6 +50,7 @@ impl Scene {
             delivery: None,
             input: input.map(|text| text.as_bytes().to_vec()),
             max_queued: 10,
+            trace: None,
         };
         self.store.queue_task_run(&run).await.expect("queued").run
     }

@@ -398,6 +398,7 @@ async fn cluster_an_owner_who_lost_the_right_has_nothing_done() {
             delivery: None,
             input: None,
             max_queued: 5,
+            trace: None,
         };
         store.queue_task_run(&run).await.expect("queued");
         let deadline = Instant::now() + PATIENCE;

@@ -206,6 +206,8 @@ async fn cluster_work_on_tasks_and_pushes_is_traced() {
     assert_eq!(place, format!("00-{}-{}-01", webhook.trace, webhook.id));
     let work = collector.span(|span| span.name == "task run").await;
     assert_eq!((&webhook.parent, &webhook.trace), (&work.id, &work.trace));
+    let asked = collector.span(|span| span.name == "POST /v1/tasks/{id}/run").await;
+    assert_eq!((&work.parent, &work.trace), (&asked.id, &asked.trace), "who asked for it began it");
     assert_eq!(
         (&work.attributes["run"], work.attributes["outcome"].as_str()),
         (&run["id"].as_str().unwrap().to_owned(), "succeeded")

@@ -56,6 +56,7 @@ impl Scene {
             delivery: None,
             input: None,
             max_queued: 10,
+            trace: None,
         };
         self.store.queue_task_run(&run).await.expect("queued").run
     }

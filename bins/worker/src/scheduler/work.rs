@@ -334,20 +334,26 @@ impl<'a> Tenure<'a> {
     }
 }
 
-/// Work on a run is a trace of its own.
+/// Work on a run goes on with the trace of the call that asked for it, or begins one.
 fn span(run: &ClaimedRun) -> Span {
-    tracing::info_span!(
-        target: trace::CONSUMER,
-        parent: None,
-        "task run",
-        task = %run.task,
-        run = %run.id,
-        attempt = run.attempt,
-        trigger = run.trigger.as_str(),
-        action = run.action.as_ref().map(Action::kind),
-        outcome = tracing::field::Empty,
-        failed = tracing::field::Empty
-    )
+    let make = || {
+        tracing::info_span!(
+            target: trace::CONSUMER,
+            parent: None,
+            "task run",
+            task = %run.task,
+            run = %run.id,
+            attempt = run.attempt,
+            trigger = run.trigger.as_str(),
+            action = run.action.as_ref().map(Action::kind),
+            outcome = tracing::field::Empty,
+            failed = tracing::field::Empty
+        )
+    };
+    match &run.trace {
+        Some(trace) => trace::below(trace, [], make),
+        None => make(),
+    }
 }
 
 /// Does a run, and says what comes after it.

@@ -147,6 +147,7 @@ impl Operations {
             delivery,
             input: (!body.is_empty()).then_some(body),
             max_queued: self.tasks.max_queued,
+            trace: trace::traceparent(),
         };
         let queued = self.store.queue_task_run(&run).await?;
         if !queued.repeated {

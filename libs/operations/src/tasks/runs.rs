@@ -50,6 +50,7 @@ impl Operations {
             delivery: key.map(|key| format!("{KEY}{key}")),
             input: None,
             max_queued: self.tasks.max_queued,
+            trace: trace::traceparent(),
         };
         let queued = self.store.queue_task_run(&run).await?;
         self.announcer.task_due(task);

@@ -7,6 +7,7 @@
 //! time is seen by that look, or its caller's own look sees the end. One that dies between the two leaves it to
 //! [`Queue::tidy_queue`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -318,6 +319,7 @@ fn claimed_run(row: &Row) -> Result<ClaimedRun, Fault> {
         cancel_requested: row.value("cancel_requested")?,
         delivery: row.value("delivery_id")?,
         input: row.value("input")?,
+        trace: row.value::<Option<&str>>("trace")?.map(Arc::from),
         name: row.value("name")?,
         action: serde_json::from_str(action).ok(),
         max_runtime: Duration::from_millis(row.count("max_runtime_ms")?),

@@ -69,6 +69,7 @@ migrations! {
     7 "create_notifications" "0007_create_notifications.sql";
     8 "add_expiry_to_tickets" "0008_add_expiry_to_tickets.sql";
     9 "create_signing_keys" "0009_create_signing_keys.sql";
+    10 "add_trace_to_task_queue" "0010_add_trace_to_task_queue.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration, and with the rights of roles. Tests name

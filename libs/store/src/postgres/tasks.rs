@@ -160,6 +160,7 @@ impl Tasks for Postgres {
                     &run.delivery,
                     &run.input,
                     &i64::from(run.max_queued),
+                    &run.trace.as_deref(),
                 ],
             )
             .await?

@@ -398,6 +398,7 @@ macro_rules! contract_tests {
             }
             task_claims {
                 a_claim_gives_what_is_needed_to_work
+                every_attempt_belongs_to_the_trace_of_the_call_that_asked_for_it
                 a_run_is_claimed_once_however_many_claim
                 a_claim_takes_no_more_than_it_may
                 nothing_is_given_to_who_is_over

@@ -86,6 +86,7 @@ impl Queuing {
             delivery: None,
             input: None,
             max_queued: MAX_QUEUED,
+            trace: None,
         };
         let at = now();
         self.store.queue_task_run(&run).await?;

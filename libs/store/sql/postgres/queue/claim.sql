@@ -26,7 +26,7 @@ claimed AS (
     RETURNING
         queue.id, queue.task_id, queue.owner_id, queue.chain_id, queue.trigger, queue.attempt, queue.epoch, queue.due_at,
         queue.scheduled_for, queue.started_at, queue.turn, queue.cancel_requested_at IS NOT NULL AS cancel_requested,
-        queue.delivery_id, queue.input
+        queue.delivery_id, queue.input, queue.trace
 ),
 moved AS MATERIALIZED (
     SELECT setval('task_turn', greatest(max(turn), (SELECT last_value FROM task_turn))) AS turn

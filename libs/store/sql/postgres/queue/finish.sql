@@ -42,7 +42,7 @@ gone AS (
         AND (SELECT count(*) FROM kept) >= 0
     RETURNING
         queue.id, queue.task_id, queue.owner_id, queue.chain_id, queue.trigger, queue.attempt, queue.epoch,
-        queue.scheduled_for, queue.created_at, queue.started_at, queue.delivery_id, queue.input,
+        queue.scheduled_for, queue.created_at, queue.started_at, queue.delivery_id, queue.input, queue.trace,
         queue.cancel_requested_at, holders.node_id,
         input.status, input.error, input.output, input.version, input.next_attempt, input.pause, input.next_tick,
         input.next_time
@@ -59,13 +59,13 @@ recorded AS (
 ),
 retried AS (
     INSERT INTO task_queue (
-        id, task_id, owner_id, chain_id, state, trigger, cost, attempt, due_at, scheduled_for, delivery_id, input,
+        id, task_id, owner_id, chain_id, state, trigger, cost, attempt, due_at, scheduled_for, delivery_id, input, trace,
         cancel_requested_at
     )
     SELECT
         gone.next_attempt, gone.task_id, gone.owner_id, gone.chain_id, 'waiting', gone.trigger, kept.cost, gone.attempt + 1,
         clock_timestamp() + gone.pause * interval '1 microsecond', gone.scheduled_for, gone.delivery_id, gone.input,
-        gone.cancel_requested_at
+        gone.trace, gone.cancel_requested_at
     FROM gone
     JOIN kept ON kept.id = gone.task_id
     WHERE gone.next_attempt IS NOT NULL

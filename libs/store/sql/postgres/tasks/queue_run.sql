@@ -1,6 +1,6 @@
 -- Queues a run that is asked for: ready, or blocked while another run of the task is. One row: what became of it.
 -- The tick that the task waits for is no queued run. A delivery counts only together with its run. When two make a run ready at once, the unique index refuses one, which is repeated.
--- $1 run, $2 task, $3 trigger, $4 delivery (or null), $5 input (or null), $6 most that may wait
+-- $1 run, $2 task, $3 trigger, $4 delivery (or null), $5 input (or null), $6 most that may wait, $7 trace (or null)
 WITH task AS MATERIALIZED (
     SELECT id, owner_id, cost, is_active FROM tasks WHERE id = $2 AND deleted_at IS NULL FOR SHARE
 ),
@@ -30,12 +30,13 @@ delivered AS (
 ),
 queued AS (
     INSERT INTO task_queue (
-        id, task_id, owner_id, chain_id, state, trigger, cost, turn, due_at, scheduled_for, delivery_id, input
+        id, task_id, owner_id, chain_id, state, trigger, cost, turn, due_at, scheduled_for, delivery_id, input,
+        trace
     )
     SELECT
         $1, judged.id, judged.owner_id, $1, CASE WHEN busy THEN 'blocked' ELSE 'ready' END, $3, judged.cost,
         CASE WHEN busy THEN 0 ELSE greatest(line.last_value, newest.turn) + judged.cost END, clock_timestamp(),
-        clock_timestamp(), $4, $5
+        clock_timestamp(), $4, $5, $7
     FROM judged
     CROSS JOIN task_turn AS line
     LEFT JOIN LATERAL (

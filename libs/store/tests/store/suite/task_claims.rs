@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::task::{Priority, QueueReason, TaskRunStatus};
+use domain::task::{Priority, QueueReason, RunEnd, TaskRunStatus};
 use domain::{TaskId, TaskRunId, UserId, WorkerSessionId};
 use futures_util::future::join_all;
 use store::queue::Work;
-use store::tasks::{NewTask, TaskSettings};
+use store::tasks::{NewTask, NewTaskRun, TaskSettings};
 
-use super::task_scene::{Chores, done, new_task};
+use super::task_scene::{Chores, asked, done, ended, new_task, retry};
 use super::world::World;
 
 /// Somebody's tasks of a priority, each with a run that is ready.
@@ -25,6 +25,23 @@ async fn ready(chores: &Chores, owner: UserId, priority: Priority, count: usize)
         tasks.push(some.await);
     }
     tasks
+}
+
+pub(crate) async fn every_attempt_belongs_to_the_trace_of_the_call_that_asked_for_it(world: World) {
+    let chores = Chores::new(world).await;
+    let (session, task) = (chores.worker().await, chores.task().await);
+    let trace = Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into());
+    chores.queue(&NewTaskRun { trace: trace.clone(), ..asked(task) }).await.expect("queued");
+    let first = chores.claim_one(session).await;
+    assert_eq!(first.trace, trace);
+    chores.finish(session, &ended(&first, RunEnd::Failed, retry())).await;
+    chores.promote().await;
+    let second = chores.claim_one(session).await;
+    assert_eq!((second.attempt, &second.trace), (2, &trace));
+    // Another call is another trace, or none.
+    chores.finish(session, &done(&second)).await;
+    chores.ask(task).await;
+    assert_eq!(chores.claim_one(session).await.trace, None);
 }
 
 pub(crate) async fn a_claim_gives_what_is_needed_to_work(world: World) {

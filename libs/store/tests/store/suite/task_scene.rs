@@ -67,6 +67,7 @@ pub(crate) fn asked(task: TaskId) -> NewTaskRun {
         delivery: None,
         input: None,
         max_queued: MANY,
+        trace: None,
     }
 }
 
