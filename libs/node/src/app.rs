@@ -48,7 +48,7 @@ impl App {
 
 /// The command line of the role binaries: one node of a Switchboard cluster.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "switchboard", version)]
 pub struct Arguments {
     /// Configuration file (TOML); otherwise the one that SWITCHBOARD_CONFIG names.
     #[arg(long, value_name = "FILE")]
