@@ -34,6 +34,7 @@ const PROMISED: &[(&str, &[&str])] = &[
     ("rate_limit_fail_open_total", &[]),
     ("tickets_issued_total", &[]),
     ("signing_keys", &["state"]),
+    ("signing_keys", &["state"]),
     ("db_pool_wait_seconds", &[]),
     ("node_info", &["role", "version"]),
 ];
