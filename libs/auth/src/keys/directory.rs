@@ -90,9 +90,7 @@ fn load(dir: &Path) -> Result<Option<Stored>, AuthError> {
 }
 
 fn with_parts(dir: &Path, manifest: Manifest) -> Stored {
-    let part = |key: &SigningKey| {
-        (key.kid.clone(), read_key(&key_path(dir, &key.kid)).map_err(|error| error.to_string()))
-    };
+    let part = |key: &SigningKey| (key.kid.clone(), read_key(&key_path(dir, &key.kid)));
     let parts: BTreeMap<_, _> = manifest.keys().iter().map(part).collect();
     Stored { manifest, parts }
 }
@@ -216,11 +214,12 @@ fn broken(path: &Path, what: &str) -> AuthError {
     ))
 }
 
-fn read_key(path: &Path) -> Result<PrivatePart, AuthError> {
-    let pem = pem::parse(files::read(path)?)
+/// The private part of a key, or why it can't be read.
+fn read_key(path: &Path) -> Result<PrivatePart, String> {
+    let pem = pem::parse(files::read(path).map_err(|fault| fault.to_string())?)
         .ok()
         .filter(|pem| pem.tag() == PEM_TAG)
-        .ok_or_else(|| AuthError::Keys(format!("{} is no PEM file with a private key", path.display())))?;
+        .ok_or_else(|| format!("{} is no PEM file with a private key", path.display()))?;
     Ok(PrivatePart::of(pem.into_contents()))
 }
 
