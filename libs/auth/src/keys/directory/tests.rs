@@ -3,6 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Barrier;
 
 use super::*;
+use crate::keys::KeySet;
 use crate::keys::manifest::KeyRules;
 
 const RULES: KeyRules = KeyRules { cache_ttl: Duration::from_secs(60), token_life: Duration::from_secs(900) };
@@ -278,4 +279,19 @@ fn a_link_to_a_closed_file_is_read() {
     let stored = loaded(&dir);
     assert_eq!(stored.manifest, manifest);
     assert!(stored.parts.values().all(Result::is_ok));
+}
+
+#[test]
+fn a_key_of_openssl_signs() {
+    // As the guide has an operator fill a Secret: `openssl genpkey -algorithm ed25519`.
+    let body = "MC4CAQAwBQYDK2VwBCIEIG17Ple/Gb63XFGaj2Dz/JF6ZRsnMN1YNxotVNjwczrj";
+    let text = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n");
+    let parent = tempfile::tempdir().expect("dir");
+    let dir = parent.path().join("keys");
+    files::make_dir(&dir).expect("made");
+    files::place(&dir, &key_path(&dir, "key-1"), text.as_bytes()).expect("written");
+    let manifest = r#"{"version": 1, "active": "key-1", "keys": [{"kid": "key-1", "created_at": "2026-11-30T12:00:00Z"}]}"#;
+    files::place(&dir, &dir.join(FIRST_FORM), manifest.as_bytes()).expect("written");
+    let set = KeySet::of(&loaded(&dir), None, Duration::ZERO, at(0)).expect("a set");
+    assert_eq!(set.signer(at(0)).expect("one").id, "key-1");
 }
