@@ -28,7 +28,7 @@ const HOT: [(&str, &str); 17] = [
     ("queue/lost", "100"),
     ("queue/cancelled", "{runs}"),
     ("queue/renew", "{worker}, 60000000"),
-    ("tasks/queue_run", "gen_random_uuid(), {task}, 'webhook', gen_random_uuid()::text, null, 100"),
+    ("tasks/queue_run", "gen_random_uuid(), {task}, 'webhook', gen_random_uuid()::text, null, 100, null"),
     ("tasks/stop_run", "{run}"),
     ("tasks/stop_all", "{task}"),
     ("tasks/drop_queued", "{task}"),
