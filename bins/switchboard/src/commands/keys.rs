@@ -1,8 +1,13 @@
 //! `switchboard keys`.
 
-use auth::KeyKeeper;
-use auth::keys::keeper::KeyView;
+use std::sync::Arc;
+
+use auth::keys::directory::Directory;
+use auth::keys::keeper::{self, KeyView};
 use auth::keys::manifest::KeyState;
+use auth::keys::store::KeyStore;
+use auth::keys::store_of;
+use auth::{KeyDriver, KeyKeeper};
 use cluster::Notifier;
 use domain::NodeId;
 use jiff::Timestamp;
@@ -13,12 +18,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::{Failure, say, store};
 
-/// Shows the keys; makes none.
+/// Shows the keys; makes none. A directory can be looked into without a database; then this machine's clock counts.
 pub(super) async fn list(settings: Settings) -> Result<(), Failure> {
-    let keeper = keeper(&settings).await?;
-    let keys = keeper.list().await?;
+    let without = settings.signing_key.driver == KeyDriver::Dir && settings.database.url.is_empty();
+    let (kept, now): (Arc<dyn KeyStore>, Timestamp) = if without {
+        (Arc::new(Directory::at(settings.secrets.signing_key_dir.clone())), Timestamp::now())
+    } else {
+        let records = store(&settings).await?;
+        (store_of(&settings.signing_key, &settings.secrets, &records)?, records.database_time().await?)
+    };
+    let keys = keeper::list(&*kept, &settings.signing_key.rules(&settings.auth), now).await?;
     if keys.is_empty() {
-        let place = keeper.place();
+        let place = kept.place();
         return say(format_args!("there are no keys yet: the first api node makes the first one in {place}"));
     }
     say(format_args!("{:<38} {:<10} {:<21} {:<21} made by", "key", "state", "signs from", "deleted after"))?;
@@ -72,7 +83,7 @@ pub(super) async fn expel(settings: Settings, kid: String) -> Result<(), Failure
 
 async fn keeper(settings: &Settings) -> Result<KeyKeeper, Failure> {
     let records = store(settings).await?;
-    let kept = auth::keys::store_of(&settings.signing_key, &settings.secrets, &records)?;
+    let kept = store_of(&settings.signing_key, &settings.secrets, &records)?;
     let rules = settings.signing_key.rules(&settings.auth);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let made_by = format!("a command on {host}");

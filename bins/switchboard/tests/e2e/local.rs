@@ -400,14 +400,13 @@ async fn cluster_that_can_not_start_says_why_and_leaves_nothing() {
     taken.refused(1, &["api-1", &port, "--port-base"]);
 
     // Good as far as the configuration alone can tell.
-    let keys = place.path().join("data/keys");
-    fs::create_dir_all(&keys).expect("made");
-    fs::set_permissions(&keys, fs::Permissions::from_mode(0o700)).expect("ours alone");
-    fs::write(keys.join("manifest.json"), "{").expect("written");
-    let ran = run(program(&arguments("--api 1 --gateway 1 --worker 1"))).await;
+    let config = place.path().join("switchboard.toml");
+    fs::write(&config, "[signing_key]\ndriver = \"postgres\"\n").expect("written");
+    let more = format!("--api 1 --gateway 1 --worker 1 --config {}", config.display());
+    let ran = run(program(&arguments(&more))).await;
     assert!(ran.out.is_empty(), "{ran:?}");
     let ended = ran.err.clone();
-    ran.refused(1, &["-1 ended before it was ready", "manifest.json", "-1.log"]);
+    ran.refused(1, &["-1 ended before it was ready", "secrets.seal_key", "-1.log"]);
     assert!(ended.trim_end().lines().any(|line| line.ends_with("stopped")), "{ended}");
     let nodes = localpg::query(&database.url(), "SELECT name FROM nodes").await.expect("migrated");
     assert!(nodes.is_empty(), "the others left in order: {nodes:?}");

@@ -108,16 +108,7 @@ impl KeyKeeper {
     ///
     /// A store or database that can't be read.
     pub async fn list(&self) -> Result<Vec<KeyView>, AuthError> {
-        let Some(stored) = self.store.load().await? else { return Ok(Vec::new()) };
-        let now = self.clock.database_time().await?;
-        let fault = |kid: &str| match stored.parts.get(kid) {
-            Some(Ok(_)) => None,
-            Some(Err(reason)) => Some(reason.clone()),
-            None => Some(format!("key {kid} is not there")),
-        };
-        let view =
-            |key: &SigningKey| KeyView { fault: fault(&key.kid), ..self.view(&stored.manifest, key, now) };
-        Ok(stored.manifest.keys().iter().map(view).collect())
+        list(&*self.store, &self.rules, self.clock.database_time().await?).await
     }
 
     /// Makes the first key where none was ever made.
@@ -290,13 +281,34 @@ impl KeyKeeper {
     }
 
     fn view(&self, manifest: &Manifest, key: &SigningKey, now: Timestamp) -> KeyView {
-        KeyView {
-            state: manifest.state(key, now),
-            retires_at: manifest.retires_at(key),
-            deleted_from: manifest.deleted_from(key, &self.rules),
-            fault: None,
-            key: key.clone(),
-        }
+        view(manifest, key, &self.rules, now)
+    }
+}
+
+/// The keys of a store as they are at `now`; none where none was ever made.
+///
+/// # Errors
+///
+/// A store that can't be read.
+pub async fn list(store: &dyn KeyStore, rules: &KeyRules, now: Timestamp) -> Result<Vec<KeyView>, AuthError> {
+    let Some(stored) = store.load().await? else { return Ok(Vec::new()) };
+    let fault = |kid: &str| match stored.parts.get(kid) {
+        Some(Ok(_)) => None,
+        Some(Err(reason)) => Some(reason.clone()),
+        None => Some(format!("key {kid} is not there")),
+    };
+    let shown =
+        |key: &SigningKey| KeyView { fault: fault(&key.kid), ..view(&stored.manifest, key, rules, now) };
+    Ok(stored.manifest.keys().iter().map(shown).collect())
+}
+
+fn view(manifest: &Manifest, key: &SigningKey, rules: &KeyRules, now: Timestamp) -> KeyView {
+    KeyView {
+        state: manifest.state(key, now),
+        retires_at: manifest.retires_at(key),
+        deleted_from: manifest.deleted_from(key, rules),
+        fault: None,
+        key: key.clone(),
     }
 }
 
