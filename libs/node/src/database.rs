@@ -60,6 +60,10 @@ fn advice(said: &str) -> &'static str {
         "3D000" => "create it there (createdb) and run `switchboard migrate`, or correct database.url",
         "28P01" => "correct the user in database.url, or the password there or in database.password",
         "28000" => "correct the user in database.url, or let it in (pg_hba.conf)",
+        // PgBouncer does not know an option that connections start with.
+        "08P01" => {
+            "let database.url lead to the database itself, or set ignore_startup_parameters of the pooler"
+        }
         "53300" => "raise max_connections of PostgreSQL, or lower database.pool_size of the nodes",
         _ => "check database.url, and that PostgreSQL runs there and lets this machine in",
     }

@@ -15,6 +15,7 @@ use tokio_postgres::{Client, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::StoreError;
+use crate::postgres::pool::as_lent;
 use crate::postgres::settings::DatabaseSettings;
 use crate::postgres::sqlstate;
 use crate::postgres::tls::{self, Protection};
@@ -44,13 +45,13 @@ impl std::fmt::Debug for Connector {
     }
 }
 
-/// Opens one connection, named `switchboard/<purpose>` where the database lists its sessions.
+/// Opens one connection as those of the pool, named `switchboard/<purpose>` where the database lists its sessions.
 ///
 /// # Errors
 ///
 /// `Settings` when the URL is not good; `Unavailable` when no primary answers in `connect_timeout`.
 pub async fn connect(settings: &DatabaseSettings, purpose: &str) -> Result<(Client, Connection), StoreError> {
-    Connector::new(settings, purpose)?.connect().await
+    as_lent(Connector::new(settings, purpose)?, settings).connect().await
 }
 
 impl Connector {

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::error::StoreError;
 use crate::postgres::connect::Connector;
+use crate::postgres::pool::as_lent;
 use crate::postgres::row::Columns;
 use crate::postgres::schema::{on_connection, run};
 use crate::postgres::settings::DatabaseSettings;
@@ -35,13 +36,13 @@ pub struct Facts {
     pub round_trip: Duration,
 }
 
-/// Asks a database, migrated or not, over a connection of its own.
+/// Asks a database, migrated or not, over a connection of its own, opened as those of nodes.
 ///
 /// # Errors
 ///
 /// What connecting answers.
 pub async fn inspect(settings: &DatabaseSettings) -> Result<Facts, StoreError> {
-    let connector = Connector::new(settings, "inspect")?;
+    let connector = as_lent(Connector::new(settings, "inspect")?, settings);
     on_connection(&connector, async |client| {
         // The first time also prepares it, which would count as the clock's.
         run(client, FACTS, &[]).await?;

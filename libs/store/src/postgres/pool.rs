@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{
-    ClientWrapper, Connect, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
+    ClientWrapper, Connect, Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode,
     RecyclingMethod, Runtime,
 };
 use futures_util::future::BoxFuture;
@@ -33,7 +33,7 @@ use crate::error::StoreError;
 use crate::postgres::connect::Connector;
 use crate::postgres::metrics::Metrics;
 use crate::postgres::settings::DatabaseSettings;
-use crate::postgres::sqlstate::Fault;
+use crate::postgres::sqlstate::{self, Fault};
 
 /// How long a transaction may wait for its client: only a node that hangs does.
 const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(10);
@@ -76,13 +76,7 @@ impl Lender {
         connector: &Connector,
         metrics: Metrics,
     ) -> Result<Self, StoreError> {
-        let millis = |duration: Duration| format!("{}ms", duration.as_millis());
-        let connector = connector
-            .clone()
-            .with_session_setting("statement_timeout", &millis(settings.statement_timeout))
-            .with_session_setting("lock_timeout", &millis(settings.statement_timeout / 2))
-            .with_session_setting("idle_in_transaction_session_timeout", &millis(IDLE_IN_TRANSACTION))
-            .with_session_setting("default_transaction_isolation", "read committed");
+        let connector = as_lent(connector.clone(), settings);
         let manager = Manager::from_connect(
             connector.config().clone(),
             Opener(connector.clone()),
@@ -114,7 +108,11 @@ impl Lender {
         let asked = Instant::now();
         let object = self.pool.get().await;
         self.shared.metrics.pool_wait(asked.elapsed());
-        let object = object.map_err(|error| StoreError::Unavailable(format!("no connection: {error}")))?;
+        let object = object.map_err(|error| match error {
+            // What the server said, not that there was something.
+            PoolError::Backend(error) => sqlstate::connect_error(&error),
+            other => StoreError::Unavailable(format!("no connection: {other}")),
+        })?;
         Ok(Session {
             object: Some(object),
             under_way: AtomicU32::new(0),
@@ -123,6 +121,16 @@ impl Lender {
             shared: self.shared.clone(),
         })
     }
+}
+
+/// Opens connections as the pool has them: whoever looks whether nodes can work asks for the same.
+pub(super) fn as_lent(connector: Connector, settings: &DatabaseSettings) -> Connector {
+    let millis = |duration: Duration| format!("{}ms", duration.as_millis());
+    connector
+        .with_session_setting("statement_timeout", &millis(settings.statement_timeout))
+        .with_session_setting("lock_timeout", &millis(settings.statement_timeout / 2))
+        .with_session_setting("idle_in_transaction_session_timeout", &millis(IDLE_IN_TRANSACTION))
+        .with_session_setting("default_transaction_isolation", "read committed")
 }
 
 /// The moment before which connections count as lost.

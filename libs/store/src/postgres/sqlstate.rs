@@ -7,6 +7,9 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use crate::error::{Refusal, StoreError};
 
+/// What to do where statements get lost between sessions.
+const POOLER: &str = " (behind a pooler in transaction mode? database.url must lead to the database itself)";
+
 /// Why a statement or transaction did not succeed, inside of this module.
 #[derive(Debug)]
 pub(super) enum Fault {
@@ -67,8 +70,9 @@ pub(super) fn statement_fault(statement: &str, error: &Error) -> (Fault, Afterwa
         };
     };
     // Detail and hint stay out: they quote values.
-    let text = format!("{statement}: {} {}", database.code().code(), database.message());
     let code = database.code();
+    let hint = if is_of_a_pooler(code) { POOLER } else { "" };
+    let text = format!("{statement}: {} {}{hint}", code.code(), database.message());
     if is_contention(code) || is_race(database) {
         (Fault::Contended(text), Afterwards::Keep)
     } else if is_stale_plan(code, database.message()) {
@@ -116,6 +120,11 @@ fn is_race(error: &DbError) -> bool {
 fn is_stale_plan(code: &SqlState, message: &str) -> bool {
     *code == SqlState::INVALID_SQL_STATEMENT_NAME
         || (*code == SqlState::FEATURE_NOT_SUPPORTED && message.contains("cached plan"))
+}
+
+/// One session's statements in another's: what a pooler in transaction mode makes of them.
+fn is_of_a_pooler(code: &SqlState) -> bool {
+    [SqlState::DUPLICATE_PSTATEMENT, SqlState::INVALID_SQL_STATEMENT_NAME].contains(code)
 }
 
 fn is_timeout(code: &SqlState) -> bool {
