@@ -3,12 +3,10 @@
 use std::net::SocketAddr;
 
 use client::Api;
-use client::api::NewDevice;
-use domain::DeviceKind;
 use testkit::cluster::ClusterOptions;
 use testkit::nginx::Nginx;
 
-use crate::world::{PASSWORD, Person, World};
+use crate::world::{Person, World};
 
 const PAGE: &str = include_str!("../../../../docs/operations/proxies.md");
 
@@ -58,15 +56,6 @@ impl Front {
 
     /// Registers somebody with a device, through the proxy.
     pub(crate) async fn person(&self, handle: &str) -> Person {
-        let api = Api::new(&self.api_url()).expect("an address of ours");
-        let device = NewDevice { kind: DeviceKind::Desktop, name: format!("{handle}'s desk") };
-        let signed_in = api.register(handle, PASSWORD, None, Some(&device)).await;
-        let signed_in = signed_in.unwrap_or_else(|error| panic!("{handle} can't register: {error}"));
-        Person {
-            api,
-            id: signed_in.user.expect("the person who was registered").id,
-            device: signed_in.device_id.expect("the device that was named"),
-            handle: handle.to_owned(),
-        }
+        Person::register(Api::new(&self.api_url()).expect("an address of ours"), handle).await
     }
 }

@@ -62,16 +62,7 @@ impl World {
 
     /// Registers somebody with a desktop device at an api node.
     pub(crate) async fn person(&self, number: usize, handle: &str) -> Person {
-        let api = self.api(number);
-        let device = NewDevice { kind: DeviceKind::Desktop, name: format!("{handle}'s desk") };
-        let signed_in = api.register(handle, PASSWORD, None, Some(&device)).await;
-        let signed_in = signed_in.unwrap_or_else(|error| panic!("{handle} can't register: {error}"));
-        Person {
-            api,
-            id: signed_in.user.expect("the person who was registered").id,
-            device: signed_in.device_id.expect("the device that was named"),
-            handle: handle.to_owned(),
-        }
+        Person::register(self.api(number), handle).await
     }
 
     /// Alex at the first api node and Sam at the second.
@@ -158,6 +149,19 @@ pub(crate) struct Person {
 }
 
 impl Person {
+    /// Registers somebody with a desktop device.
+    pub(crate) async fn register(api: Api, handle: &str) -> Self {
+        let device = NewDevice { kind: DeviceKind::Desktop, name: format!("{handle}'s desk") };
+        let signed_in = api.register(handle, PASSWORD, None, Some(&device)).await;
+        let signed_in = signed_in.unwrap_or_else(|error| panic!("{handle} can't register: {error}"));
+        Self {
+            api,
+            id: signed_in.user.expect("the person who was registered").id,
+            device: signed_in.device_id.expect("the device that was named"),
+            handle: handle.to_owned(),
+        }
+    }
+
     /// The same person at another api node.
     pub(crate) fn at(&self, world: &World, number: usize) -> Api {
         self.api.at(&world.cluster.api_url(number)).expect("an address of ours")
