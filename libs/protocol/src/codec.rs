@@ -56,10 +56,19 @@ pub fn encode_server(frame: &ServerFrame, encoding: Encoding) -> Bytes {
     match (frame, encoding) {
         // One way to write an event, whoever has it.
         (ServerFrame::Event(event), _) => EventParts::from(event).encode(encoding),
-        (_, Encoding::Json) => json::encode(frame),
-        (_, Encoding::Proto) => proto::encode_server(frame),
+        (_, Encoding::Json) => as_released(json::encode(frame), encoding),
+        (_, Encoding::Proto) => as_released(proto::encode_server(frame), encoding),
     }
 }
+
+/// A frame of the server as this release says it.
+#[cfg(not(feature = "next"))]
+const fn as_released(frame: Bytes, _: Encoding) -> Bytes {
+    frame
+}
+
+#[cfg(feature = "next")]
+use crate::next::widened as as_released;
 
 /// Encodes a frame of the client.
 #[must_use]

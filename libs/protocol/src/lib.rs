@@ -12,6 +12,8 @@
 pub mod close;
 pub mod codec;
 pub mod frame;
+#[cfg(feature = "next")]
+mod next;
 pub mod notify;
 
 pub use close::CloseCode;

@@ -151,6 +151,18 @@ impl TestCluster {
         node.until_ready().await;
     }
 
+    /// Stops a node (`SIGTERM`) and starts another binary in its place, as a deploy does; returns when it is ready.
+    ///
+    /// # Panics
+    ///
+    /// When it does not end well within a minute, or the other one does not become ready.
+    pub async fn replace(&mut self, name: &str, binary: &Path) {
+        let status = self.stop(name).await;
+        assert!(status.success(), "{name}: {status}\n{}", self.log(name));
+        self.node_mut(name).set_binary(binary);
+        self.start_again(name).await;
+    }
+
     /// Starts a node again at its addresses, and does not wait: for nodes that are not to become ready.
     ///
     /// # Panics

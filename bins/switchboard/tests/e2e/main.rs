@@ -33,6 +33,7 @@ mod program;
 mod push_chaos;
 mod raw;
 mod receiver;
+mod releases;
 mod robot;
 mod rolling;
 mod runs;

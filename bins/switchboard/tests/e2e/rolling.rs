@@ -33,7 +33,7 @@ async fn cluster_rolling_restart_of_every_role_behind_nginx_is_seen_by_nobody() 
             .nodes(2, 2, 2)
             .setting("gateway.reconnect_jitter", "3s")
             .setting("shutdown.lead", "1s")
-            .setting("shutdown.spread", "3s")
+            .setting("shutdown.spread", "5s")
             .setting("shutdown.deadline", "20s")
             // All of this on two cores, unoptimised: calls wait for their turn, and are not to be refused for it.
             .setting("database.pool_wait", "20s")

@@ -26,6 +26,14 @@ impl Waits {
         self.failures = 0;
     }
 
+    /// Counts a node that drains before the connection is live, as one meets in a rolling restart. Whether it is the
+    /// first failure since the last live connection, so that its word on when to come back is enough.
+    pub(super) fn drained_early(&mut self) -> bool {
+        let is_first = self.failures == 0;
+        self.failures = self.failures.max(1);
+        is_first
+    }
+
     /// The wait after a failure: anything up to the bound, so that clients that failed together come
     /// back apart.
     pub(super) fn failed(&mut self) -> Duration {
@@ -57,6 +65,16 @@ mod tests {
         assert_eq!(waits.bound(), Duration::from_secs(30));
         waits.live();
         assert_eq!(waits.bound(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn one_early_drain_is_forgiven_until_live() {
+        let mut waits = Waits::new(BACKOFF);
+        assert!(waits.drained_early());
+        assert!(!waits.drained_early());
+        assert_eq!(waits.bound(), Duration::from_secs(2));
+        waits.live();
+        assert!(waits.drained_early());
     }
 
     #[test]

@@ -84,10 +84,14 @@ impl Driver {
                 Some(token) = link.refreshing.join_next() => Step::Renewed(token.ok().flatten()),
             };
             if let Err(end) = self.step(&mut link, &mut incoming, step).await {
-                // Whatever ends a connection to a node that drains: come back when the node said. A node that
-                // drains those who only just come is a failure, or one node alone would be asked without end.
+                // Whatever ends a connection to a node that drains: come back when the node said. To drain those who
+                // only just come is a failure from the second time on, or one node alone would be asked without end.
                 return match (end, link.drain) {
-                    (End::Failed { .. }, Some(until)) if link.phase == Phase::Live => End::Drained(until),
+                    (End::Failed { .. }, Some(until))
+                        if link.phase == Phase::Live || self.waits.drained_early() =>
+                    {
+                        End::Drained(until)
+                    }
                     (End::Failed { why, after }, Some(until)) => {
                         End::Failed { why, after: after.max(until.saturating_duration_since(Instant::now())) }
                     }

@@ -52,10 +52,11 @@ impl EventParts<'_> {
     /// The bytes of the frame `event`.
     #[must_use]
     pub fn encode(&self, encoding: Encoding) -> Bytes {
-        match encoding {
+        let frame = match encoding {
             Encoding::Json => self.json(),
             Encoding::Proto => self.proto(),
-        }
+        };
+        super::as_released(frame, encoding)
     }
 
     /// The body without the white space around it, as a parser would give it back.

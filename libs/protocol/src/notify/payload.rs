@@ -16,6 +16,10 @@ pub struct Packer {
 impl Packer {
     /// Adds an entry.
     pub fn push(&mut self, entry: &Entry) {
+        #[cfg(feature = "next")]
+        if self.payloads.is_empty() {
+            self.payloads.push(crate::next::announcement(entry));
+        }
         if let Some(last) = self.payloads.last_mut() {
             let before = last.len();
             // Writing into a String does not fail.

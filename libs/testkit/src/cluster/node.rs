@@ -90,6 +90,11 @@ impl Node {
         Self { name, role, binary: binary.to_owned(), environment, listen, admin, log, proxy, child: None }
     }
 
+    /// What is run at the next start.
+    pub(super) fn set_binary(&mut self, binary: &Path) {
+        binary.clone_into(&mut self.binary);
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }

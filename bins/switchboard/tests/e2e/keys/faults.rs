@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
+use testkit::cluster::ClusterOptions;
 use testkit::postgres::OwnServer;
 
-use super::{A_LIFE, CACHE_TTL, Driver, Keyed, forged, kid_of};
+use super::{A_LIFE, Driver, Keyed, forged, kid_of};
 use crate::program::run;
 use crate::world::World;
 
@@ -24,6 +25,14 @@ enum Fault {
     HalfKeys,
     /// The directory is open to everybody.
     Open,
+}
+
+/// How long a node goes on with what it has read, where that is waited for many times.
+const SHORT_TTL: Duration = Duration::from_secs(2);
+
+/// Nodes that look often, and keys that outlive all faults together, however slow the machine is.
+fn long_lived(options: ClusterOptions) -> ClusterOptions {
+    options.setting("signing_key.cache_ttl", "2s").setting("auth.access_ttl", "10m")
 }
 
 const OF_DIRECTORIES: [Fault; 5] =
@@ -127,8 +136,7 @@ impl Keyed {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_directory_that_breaks_at_each_step_changes_nothing() {
-    // Keys that live long enough for all faults of a step.
-    let keyed = Keyed::with(Driver::Dir, |options| options.setting("auth.access_ttl", "1m")).await;
+    let keyed = Keyed::with(Driver::Dir, long_lived).await;
     let first = keyed.until_states(&["active"]).await.remove(0);
     keyed.survives_all("before a rotation").await;
 
@@ -137,7 +145,7 @@ async fn cluster_a_directory_that_breaks_at_each_step_changes_nothing() {
     keyed.until_everywhere("published", 1.0).await;
     let aside = break_directory(&keyed.dir(), Fault::HalfManifest);
     // It was published, and begins to sign while nobody can read it.
-    tokio::time::sleep(CACHE_TTL * 2).await;
+    tokio::time::sleep(SHORT_TTL * 2).await;
     keyed.accepted_everywhere(&token).await;
     let later = keyed.token(2, "robin").await;
     assert_eq!(kid_of(&later), made, "it was read before");
@@ -151,7 +159,7 @@ async fn cluster_a_directory_that_breaks_at_each_step_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_table_that_breaks_at_each_step_changes_nothing() {
-    let keyed = Keyed::with(Driver::Postgres, |options| options.setting("auth.access_ttl", "1m")).await;
+    let keyed = Keyed::with(Driver::Postgres, long_lived).await;
     keyed.until_states(&["active"]).await;
     for step in ["before a rotation", "after a rotation"] {
         for (broken, mended, is_unreadable) in [

@@ -113,6 +113,19 @@ async fn a_node_that_goes_early_is_left_as_late_as_it_said() {
 }
 
 #[tokio::test]
+async fn a_node_that_drains_before_live_is_left_when_it_said_too() {
+    let (first, second) = (Gateway::start().await, Gateway::start().await);
+    let (session, _updates) = open(&[&first, &second]);
+    let mut peer = first.accept().await;
+    let ServerFrame::Hello(plain) = hello() else { panic!() };
+    peer.send(&ServerFrame::Hello(Hello { reconnect_jitter_ms: 3_600_000, ..plain })).await;
+    peer.send(&ServerFrame::Drain(Drain { after_ms: 0 })).await;
+    // An hour later, if it counted as a failure.
+    let _peer = second.accept_live(&[]).await;
+    session.live().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_node_that_drains_whoever_comes_is_not_stormed() {
     let gateway = Gateway::start().await;
     let (_session, mut updates) = open(&[&gateway]);
