@@ -106,11 +106,7 @@ impl Connector {
     pub async fn connect(&self) -> Result<(Client, Connection), StoreError> {
         match tokio::time::timeout(self.timeout, self.open()).await {
             Ok(opened) => opened.map_err(|error| sqlstate::connect_error(&error)),
-            Err(_) => Err(StoreError::Unavailable(format!(
-                "{} did not answer within {:?}",
-                address(&self.config),
-                self.timeout
-            ))),
+            Err(_) => Err(StoreError::Unavailable(format!("no answer within {:?}", self.timeout))),
         }
     }
 
