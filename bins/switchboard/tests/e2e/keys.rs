@@ -21,7 +21,7 @@ use crate::program::program;
 use crate::world::{PASSWORD, World};
 
 const SEAL_KEY: &str = "c2VhbGVkIGJ5IHRlc3RzIHRoYXQgcm90YXRlIGtleXM=";
-const CACHE_TTL: Duration = Duration::from_secs(5);
+const CACHE_TTL: Duration = Duration::from_secs(3);
 /// How long a whole life of a key may take on a busy machine.
 const A_LIFE: Duration = Duration::from_secs(120);
 /// The nodes that have keys.
@@ -37,7 +37,7 @@ enum Driver {
 impl Driver {
     fn settings(self) -> Vec<(&'static str, &'static str)> {
         let mut settings = vec![
-            ("signing_key.cache_ttl", "5s"),
+            ("signing_key.cache_ttl", "3s"),
             ("auth.access_ttl", "6s"),
             ("auth.leeway", "1s"),
             ("secrets.reload_cooldown", "1s"),
