@@ -155,7 +155,7 @@ impl Pump {
                     tokio::select! {
                         fed = &mut next => break fed,
                         () = self.sender.closed() => return CloseCode::GoingAway,
-                        turn = self.term.come() => match turn {
+                        turn = self.streams.sessions.turn(&mut self.term) => match turn {
                             Turn::Ask(within) => {
                                 let asked = RefreshAsked { within_ms: millis(within) };
                                 let asked = data(&Encoded::frame(ServerFrame::Refresh(asked)));

@@ -39,5 +39,5 @@ pub use presence::Told;
 pub use relay::Relay;
 pub use session::{Alone, Announce, Begin, Opened, Opening, SessionError, SessionLimits, Sessions, pass_on};
 pub use settings::{PresenceSettings, RelaySettings, SyncSettings};
-pub use term::{Term, Turn};
+pub use term::{Term, Tokens, Turn};
 pub use view::{MemoryView, PresenceView, Seen, TableView};

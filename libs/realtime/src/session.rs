@@ -27,6 +27,7 @@ use crate::connection::{Connection, ConnectionMeta, Hold};
 use crate::encoded::{Encoded, Path};
 use crate::hub::Hub;
 use crate::outbox::Limits;
+use crate::term::{Term, Tokens, Turn};
 
 /// Tells other nodes that something has a new version. In a cluster this is the notifier; one
 /// process alone has nobody to tell.
@@ -158,6 +159,9 @@ pub struct SessionLimits {
     pub consumer_live: Duration,
 }
 
+/// A database that takes longer counts as away.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
 /// How often a snapshot that was outrun is read again before the connection is sent to try again.
 const SNAPSHOTS: usize = 8;
 
@@ -184,6 +188,26 @@ impl Sessions {
         match meta.principal {
             Principal::User(user) => self.open_person(meta, user, opening).await,
             Principal::Agent(agent) => self.open_consumer(meta, agent, opening).await,
+        }
+    }
+
+    /// What is to be done about the term of a connection, once there is something. Dropped and called again it goes on waiting.
+    pub async fn turn(&self, term: &mut Term) -> Turn {
+        loop {
+            term.due().await;
+            // Nothing is awaited between the decision and its return: it would be lost with a future that is dropped.
+            let tokens = self.tokens().await;
+            if let Some(turn) = term.turn(tokens) {
+                return turn;
+            }
+        }
+    }
+
+    /// Newer tokens come from the database.
+    async fn tokens(&self) -> Tokens {
+        match tokio::time::timeout(ANSWERS_WITHIN, self.store.ping()).await {
+            Ok(Ok(())) => Tokens::ToBeHad,
+            _ => Tokens::NotToBeHad,
         }
     }
 

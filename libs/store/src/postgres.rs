@@ -85,15 +85,24 @@ impl Postgres {
     ///
     /// `Settings`; `Unavailable` when no primary answers; `Schema` when the database lacks migrations.
     pub async fn connect(settings: &DatabaseSettings, registry: &Registry) -> Result<Self, StoreError> {
+        let store = Self::look(settings, registry).await?;
+        // Before anything is read: in a restored or copied database positions of the old epoch mean nothing.
+        store.log_epoch().await?;
+        Ok(store)
+    }
+
+    /// As [`connect`](Self::connect), for who only looks: a restored or copied database keeps the log epoch that it came with.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub async fn look(settings: &DatabaseSettings, registry: &Registry) -> Result<Self, StoreError> {
         let connector = Connector::new(settings, "store")?;
         let lender = Lender::new(settings, &connector, Metrics::register(registry)?)?;
         let session = lender.session().await?;
         schema::check_version(&session).await?;
         drop(session);
-        let store = Self { lender: Arc::new(lender) };
-        // Before anything is read: in a restored or copied database positions of the old epoch mean nothing.
-        store.log_epoch().await?;
-        Ok(store)
+        Ok(Self { lender: Arc::new(lender) })
     }
 
     /// A connection of the pool, for transactions.

@@ -36,7 +36,7 @@ pub(super) async fn read(
                     () = tokio::time::sleep_until(heard + patience) => {
                         return End::Close(CloseCode::HeartbeatMissed);
                     }
-                    turn = term.come() => match turn {
+                    turn = gateway.parts.sessions.turn(&mut term) => match turn {
                         Turn::Ask(within) => reply(connection, refresh::asked(within)).await,
                         Turn::End => return End::Close(CloseCode::SignInEnded),
                     },

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::ErrorCode;
 use protocol::ServerFrame;
 use protocol::frame::{Refresh, RefreshAsked, Refreshed};
 use realtime::{Connection, Term};
@@ -23,6 +24,10 @@ pub(super) async fn handle(
 ) -> ServerFrame {
     let sign_in = match gateway.parts.identity.authenticate(&refresh.access_token).await {
         Ok(sign_in) => sign_in,
+        Err(error) if error.code() == ErrorCode::Unauthenticated => {
+            let why = "access_token is no good one; get one by POST /v1/auth/refresh";
+            return About::default().error(error.code(), why.to_owned());
+        }
         Err(error) => return About::default().error(error.code(), error.public_message()),
     };
     let meta = &connection.meta;

@@ -4,6 +4,7 @@
 
 use std::cmp::Ordering;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use auth::KeyDriver;
@@ -11,7 +12,8 @@ use auth::keys::directory::Directory;
 use auth::keys::store::{KeyStore as _, Stored};
 use cluster::Listener;
 use node::{NoDatabase, Settings};
-use store::postgres::{Facts, inspect, schema_version};
+use store::Store;
+use store::postgres::{Facts, Postgres, inspect, schema_version};
 
 use crate::cluster::Role;
 use crate::commands::{Failure, require_database};
@@ -48,7 +50,11 @@ pub(super) async fn run(settings: Settings, role: Option<Role>) -> Result<(), Fa
             NoDatabase::Other(error) => findings.bad("database", &error.to_string(), "see what it says")?,
         },
     }
-    keys(&settings, &mut findings).await?;
+    if role == Some(Role::Worker) {
+        findings.good("keys", "workers need none")?;
+    } else {
+        keys(&settings, &mut findings).await?;
+    }
     findings.end()
 }
 
@@ -158,7 +164,8 @@ async fn keys(settings: &Settings, findings: &mut Findings) -> io::Result<()> {
 }
 
 async fn sealed(settings: &Settings) -> Result<Option<Stored>, Failure> {
-    let records = crate::commands::store(settings).await?;
+    let records = Postgres::look(&settings.database, &prometheus::Registry::new()).await?;
+    let records: Arc<dyn Store> = Arc::new(records);
     let kept = auth::keys::store_of(&settings.signing_key, &settings.secrets, &records)?;
     Ok(kept.load().await?)
 }

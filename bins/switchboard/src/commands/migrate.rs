@@ -36,9 +36,13 @@ pub(super) async fn run(settings: Settings, extras: Extras) -> Result<(), Failur
         say(format_args!("{} have the rights of this release", names(", ")))?;
     }
     if extras.new_log_epoch {
-        let store = Postgres::connect(&settings.database, &prometheus::Registry::new()).await?;
-        let before = store.log_epoch().await?;
-        let epoch = store.renew_log_epoch(before).await?;
+        let store = Postgres::look(&settings.database, &prometheus::Registry::new()).await?;
+        let before = store.present_epoch().await?;
+        // In a database that was restored elsewhere that begins one already.
+        let epoch = match store.log_epoch().await? {
+            same if same == before => store.renew_log_epoch(before).await?,
+            begun => begun,
+        };
         say(format_args!("the log epoch is {epoch} now (it was {before}): clients refetch what they have"))?;
     }
     Ok(())

@@ -253,6 +253,44 @@ async fn agents_say_what_they_lack_and_take_no_secret_as_an_argument() {
 }
 
 #[tokio::test]
+async fn doctor_changes_nothing_and_sees_what_migrate_would_refuse() {
+    let server = OwnServer::fast().await;
+    let owner = server.database("chat").await.expect("a database");
+    let on = |arguments: &str| {
+        let mut command = program(arguments);
+        command.env("SWITCHBOARD__DATABASE__URL", &owner).env("SWITCHBOARD__SIGNING_KEY__DRIVER", "postgres");
+        command.env("SWITCHBOARD__SECRETS__SEAL_KEY", "c2VhbGVkIGJ5IHRlc3RzIHRoYXQgcm90YXRlIGtleXM=");
+        command
+    };
+    run(on("migrate --create-roles")).await.good();
+    let mut of_a_worker = on("doctor --role worker");
+    of_a_worker.env("SWITCHBOARD__DATABASE__URL", url_of_role(&owner, "worker").await);
+    of_a_worker.env_remove("SWITCHBOARD__SECRETS__SEAL_KEY");
+    run(of_a_worker).await.good();
+
+    // As a dump that was restored into another server.
+    localpg::query(&owner, "UPDATE log_state SET system_identifier = 'of another server'")
+        .await
+        .expect("moved");
+    let epoch = localpg::query(&owner, "SELECT log_epoch FROM log_state").await.expect("an epoch");
+    let epoch = epoch[0][0].clone().expect("an epoch");
+    run(on("doctor")).await.good();
+    let renewed = run(on("migrate --new-log-epoch")).await.good();
+    assert!(renewed.out.contains(&format!("(it was {epoch})")), "{epoch}: {renewed:?}");
+    let again = run(on("migrate --new-log-epoch")).await.good();
+    assert!(!again.out.contains(&epoch) && again.out.contains("(it was "), "{again:?}");
+
+    localpg::query(&owner, "UPDATE schema_migrations SET checksum = '' WHERE version = 3")
+        .await
+        .expect("changed");
+    let looked = run(on("doctor")).await;
+    assert!(
+        looked.out.contains("FAULT  migrations") && looked.out.contains("another text of 0003"),
+        "{looked:?}"
+    );
+}
+
+#[tokio::test]
 async fn users_of_nodes_may_do_what_their_role_does_and_nothing_else() {
     let server = OwnServer::fast().await;
     let owner = server.database("chat").await.expect("a database");

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use client::{Session, SessionSettings, SignIn, State, Update};
 use protocol::frame::{Refresh, Refreshed, Slot};
 use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
+use testkit::postgres::OwnServer;
 use tokio::time::timeout;
 
 use crate::sse::Sse;
@@ -150,6 +151,44 @@ async fn cluster_the_clients_session_and_an_agents_connection_live_on() {
     // Its token has no end.
     assert!(consumer.ping().await.iter().all(|frame| !matches!(frame, ServerFrame::Refresh(_))));
     session.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_nobody_is_ended_for_want_of_a_token_while_the_database_is_away() {
+    let mut server = OwnServer::fast().await;
+    let url = server.database("tokens").await.expect("a database");
+    let world = World::at(url, |options| {
+        options.setting("auth.access_ttl", "2s").setting("auth.refresh_grace", "1s")
+    })
+    .await;
+    let (alex, sam) = world.alex_and_sam().await;
+    let room = alex.room("Lunch", &[&sam]).await;
+    let mut wire = world.connect(&sam, 1).await;
+    server.stop().await.expect("stopped");
+    // In vain, again and again.
+    for _ in 0..4 {
+        asked(&mut wire).await;
+        assert!(sam.api.refresh().await.is_err());
+    }
+    server.start_again().await.expect("back");
+    let renewed = async {
+        loop {
+            match sam.api.refresh().await {
+                Ok(pair) => break pair.access_token,
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    };
+    present(&wire, timeout(PATIENCE, renewed).await.expect("in time")).await;
+    refreshed(&mut wire).await;
+    let said = async {
+        while alex.api.refresh().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        alex.says(room, "back").await
+    };
+    timeout(PATIENCE, said).await.expect("in time");
+    assert_eq!(body(&wire.next_in(room, "message.created").await), "back");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

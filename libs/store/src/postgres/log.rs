@@ -75,6 +75,7 @@ impl Log for Postgres {
             return Ok(LogEpoch(row.value("log_epoch")?));
         }
         self.rows(ADOPT_EPOCH, &[&LogEpoch::new().0]).await?;
+        // By a statement after the change: of two nodes that change it, both see what stands.
         self.present_epoch().await
     }
 
@@ -85,8 +86,12 @@ impl Log for Postgres {
 }
 
 impl Postgres {
-    /// Read by a statement after the change: of two nodes that change it, both see what stands.
-    async fn present_epoch(&self) -> Result<LogEpoch, StoreError> {
+    /// The epoch that is noted, whether it was begun in this database or the one that this is a copy of.
+    ///
+    /// # Errors
+    ///
+    /// The database does not answer, or was never migrated.
+    pub async fn present_epoch(&self) -> Result<LogEpoch, StoreError> {
         let row = self.row(EPOCH, &[]).await?.ok_or_else(|| Fault::internal(NO_EPOCH))?;
         Ok(LogEpoch(row.value("log_epoch")?))
     }

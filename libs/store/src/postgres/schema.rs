@@ -123,10 +123,12 @@ pub async fn migrate(settings: &DatabaseSettings) -> Result<Vec<Applied>, StoreE
 ///
 /// # Errors
 ///
-/// What connecting answers.
+/// `Schema` when it was migrated by other files than ours; what connecting answers.
 pub async fn schema_version(settings: &DatabaseSettings) -> Result<SchemaVersion, StoreError> {
     let connector = Connector::new(settings, "schema")?;
     let applied = on_connection(&connector, async |client: &Client| applied(client).await).await?;
+    let both = applied.len().min(MIGRATIONS.len());
+    check_history(&applied[..both], MIGRATIONS)?;
     Ok(version_of(&applied))
 }
 
