@@ -282,11 +282,12 @@ pub enum KeysCommand {
     /// Makes a key. It signs when every node has had the time to read it (`signing_key.cache_ttl`); the one before it retires then, and
     /// goes when its last token is past its time.
     Rotate(Administered),
-    /// Takes a key out that does not sign yet.
+    /// Takes a key out that does not sign yet; with `--at-once` any: one that got out, or one that is lost.
     Retire {
         /// Its id, as `keys list` shows it.
         kid: String,
-        /// It got out: what it signed is refused by each node that hears of it, and the key that was to follow it signs now. Rotate first.
+        /// It got out, or its private part is lost: what it signed is refused by each node that hears of it, and the key that was to
+        /// follow it signs now. Rotate first.
         #[arg(long)]
         at_once: bool,
         /// Where.

@@ -26,6 +26,7 @@ use crate::error::AuthError;
 use crate::settings::{KeyDriver, KeySettings, SecretSettings};
 
 pub mod directory;
+mod faults;
 pub mod files;
 pub mod keeper;
 pub mod manifest;

@@ -11,6 +11,7 @@ use auth::KeyDriver;
 use auth::keys::directory::Directory;
 use auth::keys::store::{KeyStore as _, Stored};
 use cluster::Listener;
+use jiff::Timestamp;
 use node::{NoDatabase, Settings};
 use store::Store;
 use store::postgres::{Facts, Postgres, inspect, schema_version};
@@ -157,10 +158,14 @@ async fn keys(settings: &Settings, findings: &mut Findings) -> io::Result<()> {
         }
         Err(error) => return findings.bad("keys", &error.to_string(), advice),
     };
-    match stored.parts.values().find_map(|part| part.as_ref().err()) {
-        Some(fault) => findings.bad("keys", fault, advice),
-        None => findings.good("keys", &format!("{} in {place}", stored.parts.len())),
+    let faults = stored.faults(Timestamp::now());
+    if faults.is_empty() {
+        return findings.good("keys", &format!("{} in {place}", stored.parts.len()));
     }
+    for (fault, advice) in faults {
+        findings.bad("keys", &fault.to_string(), &advice)?;
+    }
+    Ok(())
 }
 
 async fn sealed(settings: &Settings) -> Result<Option<Stored>, Failure> {

@@ -27,9 +27,9 @@ use domain::SigningKey;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::files;
+use super::files::{self, FileFault};
 use super::manifest::{Manifest, is_kid};
-use super::store::{KeyStore, NewKey, PrivatePart, Stored};
+use super::store::{KeyStore, NewKey, PartFault, PrivatePart, Stored};
 use crate::error::AuthError;
 
 const FIRST_FORM: &str = "manifest.json";
@@ -200,7 +200,8 @@ fn parse<T: for<'de> Deserialize<'de>>(path: &Path, version: u64) -> Result<T, A
             serde_json::from_value(said).map_err(|error| broken(path, &error.to_string()))
         }
         Some(found) => Err(AuthError::Keys(format!(
-            "{} has version {found}, this release reads {version}",
+            "{} has version {found}, this release reads {version} in a file of that name: a numbered manifest has version 2, \
+             {FIRST_FORM} has version 1",
             path.display()
         ))),
         None => Err(broken(path, "it has no version")),
@@ -215,11 +216,15 @@ fn broken(path: &Path, what: &str) -> AuthError {
 }
 
 /// The private part of a key, or why it can't be read.
-fn read_key(path: &Path) -> Result<PrivatePart, String> {
-    let pem = pem::parse(files::read(path).map_err(|fault| fault.to_string())?)
+fn read_key(path: &Path) -> Result<PrivatePart, PartFault> {
+    let broken = |fault: FileFault| PartFault::Broken(fault.to_string());
+    if !files::is_there(path).map_err(broken)? {
+        return Err(PartFault::Gone(format!("{} is not there", path.display())));
+    }
+    let pem = pem::parse(files::read(path).map_err(broken)?)
         .ok()
         .filter(|pem| pem.tag() == PEM_TAG)
-        .ok_or_else(|| format!("{} is no PEM file with a private key", path.display()))?;
+        .ok_or_else(|| PartFault::Broken(format!("{} is no PEM file with a private key", path.display())))?;
     Ok(PrivatePart::of(pem.into_contents()))
 }
 

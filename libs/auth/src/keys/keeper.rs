@@ -12,7 +12,6 @@ use prometheus::{IntCounter, Registry};
 use tokio_util::sync::CancellationToken;
 
 use super::manifest::{KeyRefusal, KeyRules, KeyState, Manifest};
-use super::set::KeySet;
 use super::store::{KeyStore, NewKey, Stored};
 use super::{Keys, RETRY};
 use crate::error::AuthError;
@@ -133,7 +132,8 @@ impl KeyKeeper {
     ///
     /// # Errors
     ///
-    /// `KeyRefused` while another rotation is under way; a store or database that can't be used, or keys that can't be read.
+    /// `KeyRefused` while another rotation is under way; a store or database that can't be used, or keys none of which can be
+    /// opened here.
     pub async fn rotate(&self, by: Option<&str>) -> Result<KeyView, AuthError> {
         let made_by = by.map_or_else(|| self.made_by.clone(), |by| format!("{by} at {}", self.made_by));
         self.rotate_if(&made_by, |_, _| true).await?.ok_or_else(lost)
@@ -147,8 +147,6 @@ impl KeyKeeper {
         let new = NewKey::make()?;
         for _ in 0..TRIES {
             let (stored, now) = self.present().await?;
-            // Whoever can't read the present keys has another seal key, or half of a volume, and should not add to them.
-            KeySet::of(&stored, None, Duration::ZERO, now)?;
             let manifest = &stored.manifest;
             if !wanted(manifest, now) {
                 return Ok(None);
@@ -168,7 +166,7 @@ impl KeyKeeper {
     ///
     /// # Errors
     ///
-    /// `KeyRefused`; a store or database that can't be used.
+    /// `KeyRefused`; a store or database that can't be used, or keys none of which can be opened here.
     pub async fn retire(&self, kid: &str) -> Result<KeyView, AuthError> {
         for _ in 0..TRIES {
             let (stored, now) = self.present().await?;
@@ -191,11 +189,14 @@ impl KeyKeeper {
     ///
     /// # Errors
     ///
-    /// `KeyRefused` when no other key may sign; a store or database that can't be used.
+    /// `KeyRefused` when no other key may sign, or the one that would can't be read; a store or database that can't be used, or keys none
+    /// of which can be opened here.
     pub async fn expel(&self, kid: &str) -> Result<KeyView, AuthError> {
         for _ in 0..TRIES {
             let (stored, now) = self.present().await?;
             let next = stored.manifest.expel(kid, now, &self.rules)?;
+            has_signer(&stored, &next, now)?;
+            stored.may_become(&next)?;
             if self.store.replace(stored.manifest.revision(), &next, None).await? {
                 tracing::warn!(kid, "a signing key was retired at once: what it signed is refused");
                 let signer = next.signer(now, |_| true).ok_or_else(lost)?;
@@ -209,12 +210,13 @@ impl KeyKeeper {
     ///
     /// # Errors
     ///
-    /// A store or database that can't be used.
+    /// A store or database that can't be used, or keys none of which can be opened here, now or afterwards.
     pub async fn sweep(&self) -> Result<Vec<String>, AuthError> {
         for _ in 0..TRIES {
             let (stored, now) = self.present().await?;
-            let manifest = stored.manifest;
+            let manifest = &stored.manifest;
             let Some(next) = manifest.sweep(now, &self.rules) else { return Ok(Vec::new()) };
+            stored.may_become(&next)?;
             if self.store.replace(manifest.revision(), &next, None).await? {
                 let gone = manifest.keys().iter().filter(|key| next.key(&key.kid).is_none());
                 let gone: Vec<_> = gone.map(|key| key.kid.clone()).collect();
@@ -273,10 +275,12 @@ impl KeyKeeper {
         Ok(())
     }
 
+    /// What there is, for a change.
     async fn present(&self) -> Result<(Stored, Timestamp), AuthError> {
         let stored = self.store.load().await?.ok_or_else(|| {
             AuthError::Keys(format!("there are no keys in {}; an api node makes the first one", self.place()))
         })?;
+        stored.may_be_changed()?;
         Ok((stored, self.clock.database_time().await?))
     }
 
@@ -292,10 +296,9 @@ impl KeyKeeper {
 /// A store that can't be read.
 pub async fn list(store: &dyn KeyStore, rules: &KeyRules, now: Timestamp) -> Result<Vec<KeyView>, AuthError> {
     let Some(stored) = store.load().await? else { return Ok(Vec::new()) };
-    let fault = |kid: &str| match stored.parts.get(kid) {
-        Some(Ok(_)) => None,
-        Some(Err(reason)) => Some(reason.clone()),
-        None => Some(format!("key {kid} is not there")),
+    let fault = |kid: &str| {
+        let fault = stored.key(kid).err()?;
+        Some(format!("{fault}; {}", stored.advice(kid, &fault, now)))
     };
     let shown =
         |key: &SigningKey| KeyView { fault: fault(&key.kid), ..view(&stored.manifest, key, rules, now) };
@@ -309,6 +312,17 @@ fn view(manifest: &Manifest, key: &SigningKey, rules: &KeyRules, now: Timestamp)
         deleted_from: manifest.deleted_from(key, rules),
         fault: None,
         key: key.clone(),
+    }
+}
+
+/// Whether a key that is made the one that signs can be read.
+fn has_signer(stored: &Stored, next: &Manifest, now: Timestamp) -> Result<(), KeyRefusal> {
+    let signer = |manifest: &Manifest| manifest.signer(now, |_| true).map(|key| key.kid.clone());
+    match signer(next) {
+        Some(heir) if signer(&stored.manifest).as_ref() != Some(&heir) && stored.key(&heir).is_err() => {
+            Err(KeyRefusal::UnreadableHeir(heir))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -91,6 +91,9 @@ pub enum KeyRefusal {
     /// Somebody has to sign.
     #[error("key {0} is the only one that may sign: rotate first")]
     OnlySigner(String),
+    /// The one that would sign then can't be read.
+    #[error("key {0} would sign then, and can't be read: retire that one first, then rotate")]
+    UnreadableHeir(String),
     /// It goes by itself.
     #[error(
         "key {kid} signs until {until}, when its successor does, and retires by itself then; retire it at once if it got out"

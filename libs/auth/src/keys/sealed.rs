@@ -12,7 +12,7 @@ use async_trait::async_trait;
 
 use super::manifest::Manifest;
 use super::seal::SealKey;
-use super::store::{KeyStore, NewKey, Stored};
+use super::store::{KeyStore, NewKey, PartFault, Stored};
 use crate::error::AuthError;
 
 /// Keys in the database.
@@ -43,7 +43,8 @@ impl KeyStore for Sealed {
             return Ok(None);
         }
         let open = |kept: &::store::signing_keys::SealedKey| {
-            (kept.key.kid.clone(), self.seal_key.open(&kept.key.kid, &kept.sealed))
+            let opened = self.seal_key.open(&kept.key.kid, &kept.sealed);
+            (kept.key.kid.clone(), opened.map_err(PartFault::Sealed))
         };
         let parts = keys.iter().map(open).collect();
         let manifest =

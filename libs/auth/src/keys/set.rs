@@ -8,6 +8,7 @@ use std::time::Duration;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::SigningKey;
 use jiff::Timestamp;
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde::Serialize;
@@ -33,7 +34,7 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    fn of(id: &str, part: &PrivatePart) -> Result<Self, String> {
+    pub(super) fn of(id: &str, part: &PrivatePart) -> Result<Self, String> {
         let pair = Ed25519KeyPair::from_pkcs8(part.der())
             .map_err(|_| format!("key {id} is no Ed25519 key in PKCS#8"))?;
         let public = pair.public_key().as_ref().to_vec();
@@ -66,13 +67,13 @@ pub struct KeySet {
 }
 
 impl KeySet {
-    /// Of what was read. A key never changes, so one that can't be read now is taken from the set before this one. One that has
-    /// retired may be missing: its tokens are not judged until it can be read. A key that is new since then signs after `wait`: the other
-    /// nodes may not have read it yet.
+    /// Of what was read. A key never changes, so one that can't be read now is taken from the set before this one. Single keys may be
+    /// missing: their tokens are not judged until they can be read, and while that is the one that should sign another one does. A key
+    /// that is new since then signs after `wait`: the other nodes may not have read it yet.
     ///
     /// # Errors
     ///
-    /// A key is missing that signs or is to sign.
+    /// Neither the key that signs nor one that is to sign can be read.
     pub fn of(
         stored: &Stored,
         before: Option<&Self>,
@@ -83,17 +84,11 @@ impl KeySet {
         let (mut keys, mut faults, mut fresh) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in manifest.keys() {
             let kid = &entry.kid;
-            let part = stored.parts.get(kid).ok_or_else(|| format!("key {kid} is not there"));
-            let read = part.and_then(|part| Key::of(kid, part.as_ref().map_err(Clone::clone)?));
-            let key = match read {
+            let key = match stored.key(kid) {
                 Ok(key) => Some(Arc::new(key)),
-                Err(reason) => {
-                    let known = before.and_then(|before| before.get(kid)).map(Arc::clone);
-                    if known.is_none() && manifest.state(entry, now) != KeyState::Retired {
-                        return Err(AuthError::Keys(reason));
-                    }
-                    faults.insert(kid.clone(), reason);
-                    known
+                Err(fault) => {
+                    faults.insert(kid.clone(), format!("{fault}; {}", stored.advice(kid, &fault, now)));
+                    before.and_then(|before| before.get(kid)).map(Arc::clone)
                 }
             };
             keys.extend(key.map(|key| (kid.clone(), key)));
@@ -102,6 +97,13 @@ impl KeySet {
                 None => Some(Instant::now() + wait),
             });
             fresh.extend(signs_from.map(|at| (kid.clone(), at)));
+        }
+        // Who has only what has retired would sign what is soon refused.
+        let lacking = |kid: &String| !keys.contains_key(kid);
+        let mut signing = manifest.keys().iter().filter(|key| manifest.state(key, now) != KeyState::Retired);
+        if signing.clone().all(|key| lacking(&key.kid)) {
+            let reason = signing.find_map(|key| faults.get(&key.kid)).cloned().unwrap_or_default();
+            return Err(AuthError::Keys(reason));
         }
         Ok(Self { manifest, keys, faults, fresh })
     }
@@ -112,11 +114,20 @@ impl KeySet {
         &self.manifest
     }
 
-    /// The key that signs at `now`.
+    /// The key that signs at `now`. For one that can't be read the next one signs early, since all verify it: at best once
+    /// the others know it for long enough, but rather at once than nobody.
     #[must_use]
     pub fn signer(&self, now: Timestamp) -> Option<&Arc<Key>> {
-        let is_known = |kid: &str| self.fresh.get(kid).is_none_or(|signs_from| *signs_from <= Instant::now());
-        self.manifest.signer(now, is_known).and_then(|signer| self.get(&signer.kid))
+        let is_old = |kid: &str| self.fresh.get(kid).is_none_or(|signs_from| *signs_from <= Instant::now());
+        let is_known = |kid: &str| self.keys.contains_key(kid) && is_old(kid);
+        let is_published = |key: &&SigningKey| self.manifest.state(key, now) == KeyState::Published;
+        let published =
+            || self.manifest.keys().iter().filter(is_published).filter_map(|key| self.get(&key.kid));
+        let should = self.manifest.signer(now, |_| true)?;
+        let early = || published().find(|key| is_old(&key.id));
+        let early = if self.keys.contains_key(&should.kid) { None } else { early() };
+        let in_time = || self.manifest.signer(now, is_known).and_then(|signer| self.get(&signer.kid));
+        early.or_else(in_time).or_else(|| published().next())
     }
 
     /// A key that verifies.

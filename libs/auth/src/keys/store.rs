@@ -62,13 +62,27 @@ impl NewKey {
     }
 }
 
+/// Why the private part of a key can't be read; the text is for the operator.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PartFault {
+    /// It is not there, for nobody.
+    #[error("{0}")]
+    Gone(String),
+    /// It is there, and no key, or closed to this process: others may be able to read it.
+    #[error("{0}")]
+    Broken(String),
+    /// It does not open with the seal key of this process: it is damaged, or the seal key is another one.
+    #[error("{0}")]
+    Sealed(String),
+}
+
 /// What a store has, read at one moment.
 #[derive(Debug)]
 pub struct Stored {
     /// Which keys there are.
     pub manifest: Manifest,
     /// The private part of each, or why it can't be read.
-    pub parts: BTreeMap<String, Result<PrivatePart, String>>,
+    pub parts: BTreeMap<String, Result<PrivatePart, PartFault>>,
 }
 
 /// Where keys are kept.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use tokio::task::JoinHandle;
 
 use super::manifest::Manifest;
-use super::store::{NewKey, Stored};
+use super::store::{NewKey, PartFault, Stored};
 use super::*;
 
 const RULES: KeyRules = KeyRules { cache_ttl: Duration::from_secs(60), token_life: Duration::from_secs(900) };
@@ -38,7 +38,7 @@ impl KeyStore for Fake {
         let unreadable = self.unreadable.lock();
         let part = |(kid, key): (&String, &NewKey)| {
             let part = if unreadable.contains(kid) {
-                Err(format!("{kid} is broken"))
+                Err(PartFault::Broken(format!("{kid} is broken")))
             } else {
                 Ok(key.private.clone())
             };

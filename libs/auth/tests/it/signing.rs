@@ -207,3 +207,5 @@ async fn what_lies_in_the_database_is_sealed() {
     assert!(private.windows(8).all(|part| !is_inside(part)));
     assert!(rows[0].key.created_at <= Timestamp::now() + Duration::from_secs(60));
 }
+
+mod lost;

@@ -183,8 +183,12 @@ fn a_group_may_read_but_never_everybody() {
     assert!(refused.contains("chmod 0700") && refused.contains(&dir.display().to_string()), "{refused}");
     chmod(&dir, 0o700);
     chmod(&key, 0o644);
-    let refused =
-        loaded(&dir).parts.remove(&manifest.keys()[0].kid).expect("named").expect_err("open to all");
+    let refused = loaded(&dir)
+        .parts
+        .remove(&manifest.keys()[0].kid)
+        .expect("named")
+        .expect_err("open to all")
+        .to_string();
     for part in ["chmod 0600", "defaultMode: 0440", &key.display().to_string()] {
         assert!(refused.contains(part), "{refused}");
     }
