@@ -68,13 +68,26 @@ fn load(cli: &Cli) -> Result<Loaded<Settings>, ExitCode> {
         Some(url) => loader.flag("database.url", url),
         None => loader,
     };
-    let loaded = node::app::checked(Settings::load(&loader))?;
+    let loaded = match role_of(cli.command.as_ref()) {
+        Some(role) => Settings::load_for(&loader, role),
+        None => Settings::load(&loader),
+    };
+    let loaded = node::app::checked(loaded)?;
     let Some(administered) = cli.command.as_ref().and_then(Command::administered) else { return Ok(loaded) };
     if administered.data_dir.is_some() && cli.common.database_url.is_some() {
         eprintln!("switchboard: --data-dir and --database-url each name a database: give one of them");
         return Err(ExitCode::from(2));
     }
     if cli.common.check_config { Ok(loaded) } else { administered::settings(administered, loaded, loader) }
+}
+
+/// The role of the node that a command runs in this process, if it runs one.
+const fn role_of(command: Option<&Command>) -> Option<RoleName> {
+    match command {
+        None => Some(RoleName::All),
+        Some(Command::Node { role, .. }) => Some(role_name(*role)),
+        Some(_) => None,
+    }
 }
 
 /// Runs a command that ends by itself.

@@ -128,8 +128,11 @@ impl AuthSettings {
         if self.burst == 0 {
             return refuse("auth.burst", "0".into(), "1 or more");
         }
-        if self.hash_concurrency == 0 {
-            return refuse("auth.hash_concurrency", "0".into(), "1 or more");
+        if !(1..=1000).contains(&self.hash_concurrency) {
+            return refuse("auth.hash_concurrency", self.hash_concurrency.to_string(), "1 to 1000");
+        }
+        if self.hash_queue > 1_000_000 {
+            return refuse("auth.hash_queue", self.hash_queue.to_string(), "0 to 1000000");
         }
         if self.revocation_interval.is_zero() {
             return refuse("auth.revocation_interval", "0".into(), "more than 0");
@@ -194,6 +197,9 @@ impl SecretSettings {
     ///
     /// The first key whose value can't work; secrets are not shown.
     pub fn check(&self) -> Result<(), Invalid> {
+        if self.signing_key_dir.as_os_str().is_empty() {
+            return Err(Invalid::new("secrets.signing_key_dir", "", "the path of a directory"));
+        }
         if self.seal_key.is_empty() {
             return Ok(());
         }
@@ -271,13 +277,16 @@ mod tests {
     fn the_defaults_are_allowed_and_senseless_values_are_named() {
         assert_eq!(AuthSettings::default().check(), Ok(()));
         type Change = fn(&mut AuthSettings);
-        let broken: [(&str, Change); 7] = [
+        let broken: [(&str, Change); 10] = [
             ("auth.issuer", |s| s.issuer.clear()),
             ("auth.access_ttl", |s| s.access_ttl = Duration::ZERO),
             ("auth.refresh_ttl", |s| s.refresh_ttl = Duration::from_secs(1)),
             ("auth.lockout_threshold", |s| s.lockout_threshold = 0),
             ("auth.rate", |s| s.rate = f64::NAN),
             ("auth.burst", |s| s.burst = 0),
+            ("auth.hash_concurrency", |s| s.hash_concurrency = 0),
+            ("auth.hash_concurrency", |s| s.hash_concurrency = usize::MAX),
+            ("auth.hash_queue", |s| s.hash_queue = usize::MAX),
             ("auth.argon2_memory_kib", |s| s.argon2_memory_kib = 1),
         ];
         for (key, change) in broken {
@@ -285,5 +294,12 @@ mod tests {
             change(&mut settings);
             assert_eq!(settings.check().expect_err(key).field, key);
         }
+    }
+
+    #[test]
+    fn an_empty_path_is_no_directory() {
+        let settings = SecretSettings { signing_key_dir: PathBuf::new(), ..SecretSettings::default() };
+        assert_eq!(settings.check().expect_err("no path").field, "secrets.signing_key_dir");
+        assert_eq!(SecretSettings::default().check(), Ok(()));
     }
 }

@@ -11,7 +11,7 @@ use process::supervise::{Failure, signal};
 use process::telemetry;
 
 use crate::node::{BuildError, Node, RoleName};
-use crate::settings::Settings;
+use crate::settings::{ClusterMode, Settings};
 
 /// A node with its role installed: bound and wired; [`App::run`] serves.
 pub struct App {
@@ -65,7 +65,7 @@ where
 {
     let arguments = Arguments::parse();
     let loader = Loader::of_process().file(arguments.config.as_deref());
-    let settings = match checked(Settings::load(&loader)) {
+    let settings = match checked(Settings::load_for(&loader, role)) {
         Ok(loaded) => loaded.settings,
         Err(code) => return code,
     };
@@ -104,6 +104,11 @@ where
             return ExitCode::from(2);
         }
     };
+    if settings.cluster.mode == ClusterMode::Single && role != RoleName::All {
+        tracing::warn!(
+            "cluster.mode is single: this node tells no other node and hears none; where it is not alone on its database, set multi"
+        );
+    }
     let code = run(settings, id, build, stop);
     telemetry.finish();
     code
@@ -142,7 +147,7 @@ where
             Ok(app) => app,
             Err(error) => {
                 tracing::error!(%error, "the node can't start");
-                return ExitCode::FAILURE;
+                return ExitCode::from(error.exit_code());
             }
         };
         match app.run(told).await {
@@ -160,6 +165,30 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn bad_settings_end_with_two_and_faults_with_one() {
+        let invalid = || domain::Invalid::new("scheduler.lease", "0ms", "at least 1s");
+        let settings = || store::StoreError::Settings(invalid());
+        for bad in [
+            BuildError::Invalid(invalid()),
+            BuildError::Auth(invalid().into()),
+            BuildError::Auth(settings().into()),
+            BuildError::Store(settings()),
+            BuildError::Database(crate::NoDatabase::Other(settings())),
+        ] {
+            assert_eq!(bad.exit_code(), 2, "{bad:?}");
+        }
+        let away = || store::StoreError::Unavailable("no connection".into());
+        for fault in [
+            BuildError::Store(away()),
+            BuildError::Database(crate::NoDatabase::Other(away())),
+            BuildError::Metrics("twice".into()),
+            BuildError::Listen("127.0.0.1:1".into(), std::io::ErrorKind::AddrInUse.into()),
+        ] {
+            assert_eq!(fault.exit_code(), 1, "{fault:?}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_sound() {

@@ -74,6 +74,20 @@ pub enum BuildError {
     Listen(String, std::io::Error),
 }
 
+impl BuildError {
+    /// What the process ends with: 2 for settings that can't work, 1 for everything else.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Invalid(_)
+            | Self::Auth(AuthError::Invalid(_) | AuthError::Store(StoreError::Settings(_)))
+            | Self::Store(StoreError::Settings(_))
+            | Self::Database(NoDatabase::Other(StoreError::Settings(_))) => 2,
+            _ => 1,
+        }
+    }
+}
+
 impl From<prometheus::Error> for BuildError {
     fn from(error: prometheus::Error) -> Self {
         Self::Metrics(error.to_string())

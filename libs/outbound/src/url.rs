@@ -32,7 +32,10 @@ pub(crate) fn check(text: &str, guard: &Guard, allow_http: bool) -> Result<Url, 
         return refuse(format!("the scheme {}", shortened(url.scheme())), schemes);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return refuse("a URL with a user name or a password".to_owned(), "a URL without them");
+        return refuse(
+            "a URL with a user name or a password".to_owned(),
+            "a URL without user name and password",
+        );
     }
     let Some(host) = url.host_str() else {
         return refuse("a URL without a host".to_owned(), "a URL with a host");

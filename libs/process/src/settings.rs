@@ -12,7 +12,8 @@
 //! Behind every key `_file` names a file that holds the value (`SWITCHBOARD__DATABASE__PASSWORD_FILE`,
 //! `database.password_file`), so that a secret need not stand in the environment.
 //!
-//! Values of keys that look like secrets, or that came from such a file, are never shown in an error.
+//! Values of keys that look like secrets, that came from such a file, or that name a user before an `@`, are never shown
+//! in an error.
 
 mod content;
 mod error;
@@ -31,6 +32,9 @@ use tree::{Known, Tree};
 /// What every environment variable that is a setting begins with.
 pub const PREFIX: &str = "SWITCHBOARD__";
 
+/// What a variable begins with that was meant to be a setting and lacks an underscore.
+const NEARLY: &str = "SWITCHBOARD_";
+
 /// The environment variable that names the configuration file when `--config` does not.
 pub const FILE_VARIABLE: &str = "SWITCHBOARD_CONFIG";
 
@@ -47,7 +51,7 @@ pub const FILE_VARIABLE: &str = "SWITCHBOARD_CONFIG";
 /// assert_eq!(loaded.settings.log.filter, "warn");
 /// # Ok::<(), process::settings::SettingsError>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Loader {
     file: Option<(PathBuf, &'static str)>,
     variables: Vec<(String, String)>,
@@ -83,14 +87,15 @@ impl Loader {
         }
     }
 
-    /// Adds environment variables; those that do not begin with [`PREFIX`] are left alone.
+    /// Adds environment variables; those that do not begin with [`PREFIX`] are left alone, but for those that were meant
+    /// to: `SWITCHBOARD_HTTP__LISTEN` is refused by [`Loader::load`].
     #[must_use]
     pub fn environment<K: Into<String>, V: Into<String>>(
         mut self,
         variables: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        self.variables.extend(variables.filter(|(name, _)| name.starts_with(PREFIX)));
+        self.variables.extend(variables.filter(|(name, _)| name.starts_with(NEARLY)));
         self
     }
 
@@ -123,8 +128,8 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// A file that can't be read or is no TOML, an unknown key, a value that its key does not take, a key that is set
-    /// and read from a file at once.
+    /// A file that can't be read or is no TOML, an unknown key, a variable that lacks an underscore, a value that its key
+    /// does not take, a key that is set and read from a file at once.
     pub fn load<S: Default + Serialize + DeserializeOwned>(&self) -> Result<Loaded<S>, SettingsError> {
         let known = Known::of::<S>(&self.lists)?;
         let mut tree = Tree::default();
@@ -132,7 +137,14 @@ impl Loader {
             tree.add_file(path, named_by, &known)?;
         }
         for (name, value) in &self.variables {
-            let key = name[PREFIX.len()..].to_lowercase().replace("__", ".");
+            let Some(path) = name.strip_prefix(PREFIX) else {
+                if nearly_a_setting(name, &known) {
+                    let meant = name.replacen(NEARLY, PREFIX, 1);
+                    return Err(SettingsError::NearlyASetting { name: name.clone(), meant });
+                }
+                continue;
+            };
+            let key = path.to_lowercase().replace("__", ".");
             tree.add_text(&key, value, Source::Variable(name.clone()), &known)?;
         }
         for (key, value) in &self.flags {
@@ -141,6 +153,12 @@ impl Loader {
         let settings = tree.read(&known)?;
         Ok(Loaded { settings, tree, known })
     }
+}
+
+/// Whether a variable names a section and something in it, as settings do, behind one underscore instead of two.
+fn nearly_a_setting(name: &str, known: &Known) -> bool {
+    let path = name.strip_prefix(NEARLY).and_then(|rest| rest.split_once("__"));
+    path.is_some_and(|(section, _)| known.has_section(&section.to_lowercase()))
 }
 
 /// Settings, and where each of them came from.
@@ -160,7 +178,8 @@ impl<S> Loaded<S> {
     }
 
     /// The error for a value that is good alone but not beside the others: names the key, its value,
-    /// its source, and what is allowed.
+    /// its source, and what is allowed. Other keys that `allowed` names are told with value and source, if somebody set
+    /// them: it may be they that have to change.
     #[must_use]
     pub fn refuse(&self, key: &str, allowed: impl Into<String>) -> SettingsError {
         self.tree.refuse(key, allowed.into(), &self.known)

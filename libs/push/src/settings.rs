@@ -86,17 +86,19 @@ impl PushSettings {
     pub fn check(&self) -> Result<(), Invalid> {
         span("push.max_age", self.max_age, SECOND, 30 * 24 * HOUR)?;
         // What waits longer than it may be old would never be sent.
-        span("push.delay", self.delay, Duration::ZERO, self.max_age)?;
+        span("push.delay", self.delay, Duration::ZERO, self.max_age)
+            .map_err(because("at most push.max_age"))?;
         span("push.ttl", self.ttl, Duration::ZERO, LONGEST_TTL)?;
         span("push.timeout", self.timeout, MILLISECOND, HOUR)?;
         // One attempt, and the time to note what came of it.
-        span("push.lease", self.lease, self.timeout * 2, 24 * HOUR)?;
+        span("push.lease", self.lease, self.timeout * 2, 24 * HOUR)
+            .map_err(because("at least twice push.timeout"))?;
         within("push.concurrency", self.concurrency, 1, 10_000)?;
         span("push.interval", self.interval, 10 * MILLISECOND, HOUR)?;
         within("push.max_payload_bytes", self.max_payload_bytes, 256, MAX_PLAINTEXT)?;
         self.check_contact()?;
         if self.vapid_key_dir.as_os_str().is_empty() {
-            return Err(Invalid::new("push.vapid_key_dir", "", "a directory"));
+            return Err(Invalid::new("push.vapid_key_dir", "", "the path of a directory"));
         }
         self.check_webhook()
     }
@@ -162,6 +164,11 @@ fn span(key: &'static str, given: Duration, least: Duration, most: Duration) -> 
     }
     let shown = domain::duration::display;
     Err(Invalid::new(key, &shown(given), format!("{} to {}", shown(least), shown(most))))
+}
+
+/// Says of which other key a bound comes.
+fn because(why: &'static str) -> impl Fn(Invalid) -> Invalid {
+    move |invalid| Invalid { allowed: format!("{} ({why})", invalid.allowed), ..invalid }
 }
 
 #[cfg(test)]

@@ -75,6 +75,54 @@ async fn a_bad_setting_is_told_with_its_key_and_its_source_by_every_command() {
 }
 
 #[tokio::test]
+async fn a_check_finds_what_the_start_of_the_role_would() {
+    let database = ("SWITCHBOARD__DATABASE__URL", "postgres://alex@127.0.0.1:1/chat");
+    let sealed = ("SWITCHBOARD__SIGNING_KEY__DRIVER", "postgres");
+    let taken = ("SWITCHBOARD__ADMIN__LISTEN", "127.0.0.1:8081");
+    let meant = ("SWITCHBOARD_HTTP__LISTEN", "127.0.0.1:0");
+    for (role, settings, parts) in [
+        ("api", &[][..], ["database.url", "postgres://"]),
+        ("worker", &[], ["database.url", "postgres://"]),
+        ("gateway", &[database, sealed], ["secrets.seal_key", sealed.0]),
+        ("gateway", &[database, taken], ["admin.listen", "gateway.listen (127.0.0.1:8081)"]),
+        ("worker", &[database, ("SWITCHBOARD__SCHEDULER__LEASE", "0s")], ["scheduler.lease", "1s to"]),
+        ("worker", &[database, meant], [meant.0, "SWITCHBOARD__HTTP__LISTEN"]),
+    ] {
+        for more in ["--check-config", ""] {
+            let mut command = program(&format!("node {role} {more}"));
+            command.envs(settings.iter().copied());
+            run(command).await.refused(2, &parts);
+        }
+    }
+    let mut command = program("--check-config");
+    command.envs([database, sealed]);
+    run(command).await.refused(2, &["secrets.seal_key"]);
+    for (role, settings) in [("worker", &[database, sealed]), ("api", &[database, taken])] {
+        let mut command = program(&format!("node {role} --check-config"));
+        command.envs(settings.iter().copied());
+        assert_eq!(run(command).await.good().out, "the configuration is good\n");
+    }
+}
+
+#[tokio::test]
+async fn a_node_of_a_role_that_is_told_to_be_alone_warns() {
+    for (role, mode, warned) in
+        [("worker", "single", true), ("worker", "multi", false), ("api", "single", true)]
+    {
+        let mut command = program(&format!("node {role}"));
+        command
+            .env("SWITCHBOARD__DATABASE__URL", "postgres://alex@127.0.0.1:1/chat")
+            .env("SWITCHBOARD__HTTP__LISTEN", "127.0.0.1:0")
+            .env("SWITCHBOARD__ADMIN__LISTEN", "127.0.0.1:0")
+            .env("SWITCHBOARD__CLUSTER__MODE", mode);
+        let ran = run(command).await;
+        let said = format!("{}{}", ran.out, ran.err);
+        assert_eq!(said.contains("tells no other node and hears none"), warned, "{said}");
+        assert_eq!(ran.code, 1, "its database is away: {said}");
+    }
+}
+
+#[tokio::test]
 async fn a_health_check_says_what_the_node_beside_it_says() {
     let node = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let listen = format!("0.0.0.0:{}", node.local_addr().expect("an address").port());

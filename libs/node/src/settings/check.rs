@@ -1,10 +1,13 @@
 //! What the types of single values do not refuse: values out of range, and values that do not go together.
 //!
 //! Done before anything is opened, so that a bad setting is told with its source, and `--check-config`
-//! means something.
+//! means something: what is checked where a node is built is checked here too, by the same function.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use auth::KeyDriver;
+use auth::keys::seal::SealKey;
 use domain::Invalid;
 use domain::task::MAX_RETRIES;
 use operations::agents::MAX_RUNS;
@@ -13,6 +16,7 @@ use store::StoreError;
 use store::postgres::Connector;
 
 use super::{GatewaySettings, RetentionSettings, Settings};
+use crate::node::RoleName;
 
 impl Settings {
     /// Loads and checks the configuration.
@@ -21,15 +25,51 @@ impl Settings {
     ///
     /// The first key whose value can't work, its source, and what is allowed.
     pub fn load(loader: &Loader) -> Result<Loaded<Self>, SettingsError> {
-        let loaded = loader.load::<Self>()?;
+        let loaded = loader.load::<Self>().map_err(|error| with_its_range(error, loader))?;
         match loaded.settings.check() {
             Ok(()) => Ok(loaded),
-            Err(Invalid { field, allowed, .. }) => {
-                // A part of a value is named behind its key: `database.url sslmode`.
-                let key = field.split(' ').next().unwrap_or(field);
-                Err(loaded.refuse(key, allowed))
-            }
+            Err(invalid) => Err(refused(&loaded, invalid)),
         }
+    }
+
+    /// Loads and checks the configuration of a node of this role.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Settings::load`], and the first key whose value can't work for this role.
+    pub fn load_for(loader: &Loader, role: RoleName) -> Result<Loaded<Self>, SettingsError> {
+        let loaded = Self::load(loader)?;
+        match loaded.settings.check_role(role) {
+            Ok(()) => Ok(loaded),
+            Err(invalid) => Err(refused(&loaded, invalid)),
+        }
+    }
+
+    /// Checks what only nodes of this role need.
+    ///
+    /// # Errors
+    ///
+    /// The first key whose value can't work for this role.
+    pub fn check_role(&self, role: RoleName) -> Result<(), Invalid> {
+        // Without one, everything in one process says for itself what can be done.
+        if self.database.url.is_empty() && role != RoleName::All {
+            let allowed = "a URL such as postgres://user:password@host/database, which every node needs";
+            return Err(Invalid::described("database.url", "nothing", allowed));
+        }
+        // Workers do not read keys that are in the database.
+        if self.signing_key.driver == KeyDriver::Postgres && role != RoleName::Worker {
+            SealKey::of(&self.secrets)?;
+        }
+        let (key, listen) = match role {
+            RoleName::Api | RoleName::All => ("http.listen", self.http.listen),
+            RoleName::Gateway => ("gateway.listen", self.gateway.listen),
+            RoleName::Worker => return Ok(()),
+        };
+        if is_taken_by(self.admin.listen, listen) {
+            let allowed = format!("another address than {key} ({listen})");
+            return Err(Invalid::new("admin.listen", &self.admin.listen.to_string(), allowed));
+        }
+        Ok(())
     }
 
     /// Checks every section.
@@ -51,6 +91,7 @@ impl Settings {
         self.push.check()?;
         self.gateway.check()?;
         self.retention.check(self.auth.access_ttl)?;
+        self.scheduler.check()?;
         within("relay.shards", self.relay.shards, 1, 64)?;
         span("relay.sweep_interval", self.relay.sweep_interval, MILLISECOND, HOUR)?;
         within("relay.catchups", self.relay.catchups, 1, 1000)?;
@@ -74,7 +115,8 @@ impl Settings {
         let interval = cluster.presence_flush_interval;
         span("cluster.presence_flush_interval", interval, 10 * MILLISECOND, 60 * SECOND)?;
         // One flush may be late, or fail.
-        span("cluster.presence_ttl", cluster.presence_ttl, interval * 3, HOUR)?;
+        span("cluster.presence_ttl", cluster.presence_ttl, interval * 3, HOUR)
+            .map_err(because("at least three times cluster.presence_flush_interval"))?;
         span("sync.resume_window", self.sync.resume_window, Duration::ZERO, HOUR)?;
         within("presence.max_changes_per_flush", self.presence.max_changes_per_flush as usize, 1, 100_000)?;
         within("presence.max_room_members", self.presence.max_room_members as usize, 0, 100_000)
@@ -90,14 +132,16 @@ impl Settings {
         within("runs.max_hops", runs.max_hops as usize, 0, 1000)?;
         span("runs.heartbeat", runs.heartbeat, 10 * MILLISECOND, HOUR)?;
         // One heartbeat may be late, or lost.
-        span("runs.lease", runs.lease, runs.heartbeat * 2, 24 * HOUR)?;
+        span("runs.lease", runs.lease, runs.heartbeat * 2, 24 * HOUR)
+            .map_err(because("at least twice runs.heartbeat"))?;
         within("runs.max_attempts", runs.max_attempts as usize, 1, 1000)?;
         span("runs.queue_limit", runs.queue_limit, SECOND, 365 * 24 * HOUR)?;
         span("runs.max_runtime", runs.max_runtime, SECOND, 365 * 24 * HOUR)?;
         span("runs.cancel_grace", runs.cancel_grace, MILLISECOND, HOUR)?;
         span("runs.rescue_interval", runs.rescue_interval, 10 * MILLISECOND, HOUR)?;
         span("tools.max_timeout", self.tools.max_timeout, MILLISECOND, 24 * HOUR)?;
-        span("tools.default_timeout", self.tools.default_timeout, MILLISECOND, self.tools.max_timeout)?;
+        span("tools.default_timeout", self.tools.default_timeout, MILLISECOND, self.tools.max_timeout)
+            .map_err(because("at most tools.max_timeout"))?;
         within("tools.max_args_bytes", self.tools.max_args_bytes, 16, 16 * 1024 * 1024)?;
         within("tools.max_result_bytes", self.tools.max_result_bytes, 16, 16 * 1024 * 1024)?;
         span("commands.autocomplete_timeout", self.commands.autocomplete_timeout, MILLISECOND, 60 * SECOND)?;
@@ -107,7 +151,8 @@ impl Settings {
     fn check_tasks(&self) -> Result<(), Invalid> {
         let tasks = &self.tasks;
         span("tasks.max_runtime_limit", tasks.max_runtime_limit, SECOND, 365 * 24 * HOUR)?;
-        span("tasks.max_runtime", tasks.max_runtime, SECOND, tasks.max_runtime_limit)?;
+        span("tasks.max_runtime", tasks.max_runtime, SECOND, tasks.max_runtime_limit)
+            .map_err(because("at most tasks.max_runtime_limit"))?;
         within("tasks.retries", tasks.retries as usize, 0, MAX_RETRIES as usize)?;
         within("tasks.max_input_bytes", tasks.max_input_bytes, 0, 16 * 1024 * 1024)?;
         within("tasks.max_queued", tasks.max_queued as usize, 1, 1_000_000)?;
@@ -121,6 +166,7 @@ impl Settings {
         span("tasks.hook_tolerance", tasks.hook_tolerance, SECOND, 24 * HOUR)?;
         // A signed call that is sent again must still be known.
         span("tasks.deliveries_kept", tasks.deliveries_kept, tasks.hook_tolerance * 2, 365 * 24 * HOUR)
+            .map_err(because("at least twice tasks.hook_tolerance"))
     }
 
     fn check_database(&self) -> Result<(), Invalid> {
@@ -180,6 +226,11 @@ impl RetentionSettings {
     pub fn check(&self, access_ttl: Duration) -> Result<(), Invalid> {
         span("retention.interval", self.interval, 100 * MILLISECOND, 24 * HOUR)?;
         within("retention.batch", self.batch as usize, 1, 10_000)?;
+        // The database counts back from today, and has no time before its own.
+        span("retention.events_max_age", self.events_max_age, Duration::ZERO, CENTURY)?;
+        span("retention.notifications_max_age", self.notifications_max_age, Duration::ZERO, CENTURY)?;
+        span("retention.nodes_after", self.nodes_after, MILLISECOND, CENTURY)?;
+        span("retention.sessions_after", self.sessions_after, Duration::ZERO, CENTURY)?;
         if self.sessions_after <= access_ttl {
             // A node that has not heard that a sign-in ended still takes its access tokens.
             let given = domain::duration::display(self.sessions_after);
@@ -190,11 +241,50 @@ impl RetentionSettings {
     }
 }
 
-const MILLISECOND: Duration = Duration::from_millis(1);
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
+/// The error for a value that a check refused, with where it came from.
+fn refused(loaded: &Loaded<Settings>, invalid: Invalid) -> SettingsError {
+    // A part of a value is named behind its key: `database.url sslmode`.
+    let key = invalid.field.split(' ').next().unwrap_or(invalid.field);
+    loaded.refuse(key, invalid.allowed)
+}
 
-fn within(key: &'static str, given: usize, least: usize, most: usize) -> Result<(), Invalid> {
+/// Says of a number that its type does not take what the check of its key would: a type knows nothing of 1 to 1000.
+///
+/// The check is asked by giving it the ends of what the types of numbers take.
+fn with_its_range(error: SettingsError, loader: &Loader) -> SettingsError {
+    let SettingsError::BadValue { key, given, source_of, allowed } = error else { return error };
+    let number = ["a whole number", "a number"].into_iter().find(|number| allowed.starts_with(number));
+    let range = number.and_then(|number| {
+        let ends = ["0".to_owned(), u16::MAX.to_string(), u32::MAX.to_string(), i64::MAX.to_string()];
+        let range = ends.into_iter().find_map(|end| {
+            let invalid = loader.clone().flag(&key, end).load::<Settings>().ok()?.settings.check().err()?;
+            (invalid.field == key).then_some(invalid.allowed)
+        })?;
+        Some(format!("{number}, {range}"))
+    });
+    SettingsError::BadValue { key, given, source_of, allowed: range.unwrap_or(allowed) }
+}
+
+/// Whether nobody can listen on `one` because of who listens on `other`.
+fn is_taken_by(one: SocketAddr, other: SocketAddr) -> bool {
+    let every = |address: SocketAddr| address.ip().is_unspecified();
+    let same_host =
+        one.ip() == other.ip() || (one.is_ipv4() == other.is_ipv4() && (every(one) || every(other)));
+    // The operating system finds a port for 0.
+    one.port() != 0 && one.port() == other.port() && same_host
+}
+
+pub(super) const MILLISECOND: Duration = Duration::from_millis(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
+const CENTURY: Duration = Duration::from_hours(24 * 365 * 100);
+
+/// Says of which other key a bound comes.
+pub(super) fn because(why: &'static str) -> impl Fn(Invalid) -> Invalid {
+    move |invalid| Invalid { allowed: format!("{} ({why})", invalid.allowed), ..invalid }
+}
+
+pub(super) fn within(key: &'static str, given: usize, least: usize, most: usize) -> Result<(), Invalid> {
     if (least..=most).contains(&given) {
         return Ok(());
     }
@@ -202,7 +292,12 @@ fn within(key: &'static str, given: usize, least: usize, most: usize) -> Result<
     Err(Invalid::new(key, &given.to_string(), allowed))
 }
 
-fn span(key: &'static str, given: Duration, least: Duration, most: Duration) -> Result<(), Invalid> {
+pub(super) fn span(
+    key: &'static str,
+    given: Duration,
+    least: Duration,
+    most: Duration,
+) -> Result<(), Invalid> {
     if (least..=most).contains(&given) {
         return Ok(());
     }
@@ -211,114 +306,4 @@ fn span(key: &'static str, given: Duration, least: Duration, most: Duration) -> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(key: &str, value: &str) -> String {
-        let loader = Loader::new().environment([(
-            format!("SWITCHBOARD__{}", key.replace('.', "__").to_uppercase()),
-            value.to_owned(),
-        )]);
-        Settings::load(&loader).expect_err(key).to_string()
-    }
-
-    #[test]
-    fn the_defaults_are_allowed() {
-        assert_eq!(Settings::default().check(), Ok(()));
-    }
-
-    #[test]
-    fn what_can_not_work_is_told_with_key_value_and_source() {
-        for (key, value) in [
-            ("listener.check_interval", "0s"),
-            ("notifier.max_batch", "0"),
-            ("auth.lockout_threshold", "0"),
-            ("signing_key.driver", "vault"),
-            ("signing_key.cache_ttl", "500ms"),
-            ("signing_key.rotate_every", "1m"),
-            ("http.max_body_bytes", "1"),
-            ("outbound.allow_private", "inside"),
-            ("outbound.connect_timeout", "0s"),
-            ("push.delay", "2h"),
-            ("push.contact", "nobody"),
-            ("http.allowed_origins", "nowhere"),
-            ("gateway.allowed_origins", "nowhere"),
-            ("log.filter", "loud"),
-            ("gateway.heartbeat_interval", "0s"),
-            ("gateway.max_fragments", "0"),
-            ("relay.shards", "0"),
-            ("relay.sweep_interval", "0s"),
-            ("sync.page", "0"),
-            ("append.max_batch", "0"),
-            ("retention.interval", "0s"),
-            ("retention.batch", "0"),
-            ("retention.sessions_after", "15m"),
-            ("cluster.heartbeat_interval", "50s"),
-            ("cluster.presence_flush_interval", "0s"),
-            ("cluster.presence_flush_interval", "2m"),
-            ("cluster.presence_ttl", "2s"),
-            ("sync.resume_window", "2h"),
-            ("presence.max_changes_per_flush", "0"),
-            ("presence.max_room_members", "100001"),
-            ("messages.max_body_bytes", "1000000"),
-            ("agents.max_runs", "0"),
-            ("agents.max_runs", "101"),
-            ("tasks.max_runtime", "25h"),
-            ("tasks.retries", "21"),
-            ("tasks.hook_rate", "0"),
-            ("tasks.hook_burst", "0"),
-            ("tasks.min_interval", "10ms"),
-            ("tasks.deliveries_kept", "9m"),
-            ("shutdown.spread", "1h"),
-            ("database.pool_size", "0"),
-        ] {
-            let url = Loader::new().flag("database.url", "postgres://alex@db.example.com/chat");
-            let variable = format!("SWITCHBOARD__{}", key.replace('.', "__").to_uppercase());
-            let loader = url.environment([(variable.clone(), value)]);
-            let message = Settings::load(&loader).expect_err(key).to_string();
-            for part in [key, value, &variable, "allowed is"] {
-                assert!(message.contains(part), "{message} lacks {part}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_database_is_checked_without_a_url_too() {
-        let loader = Loader::new().environment([("SWITCHBOARD__DATABASE__POOL_SIZE", "0")]);
-        let message = Settings::load(&loader).expect_err("no connection is no pool").to_string();
-        assert!(message.contains("database.pool_size") && message.contains("1 to 1000"), "{message}");
-    }
-
-    #[test]
-    fn a_bad_url_is_told_without_its_password() {
-        let message = refused("database.url", "postgres://alex:hunter2@db.example.com/chat?sslmode=perhaps");
-        for part in ["database.url", "SWITCHBOARD__DATABASE__URL", "verify-full"] {
-            assert!(message.contains(part), "{message} lacks {part}");
-        }
-        assert!(!message.contains("hunter2"), "{message}");
-    }
-
-    #[test]
-    fn a_password_beside_one_in_the_url_is_told_without_either() {
-        let url = Loader::new().flag("database.url", "postgres://alex:hunter2@db.example.com/chat");
-        let loader = url.environment([("SWITCHBOARD__DATABASE__PASSWORD", "hunter3")]);
-        let message = Settings::load(&loader).expect_err("two passwords").to_string();
-        for part in ["database.password", "SWITCHBOARD__DATABASE__PASSWORD", "while database.url has"] {
-            assert!(message.contains(part), "{message} lacks {part}");
-        }
-        assert!(!message.contains("hunter"), "{message}");
-    }
-
-    #[test]
-    fn secrets_are_told_without_being_shown() {
-        for (key, value) in [
-            ("secrets.seal_key", "hunter2"),
-            ("push.webhook_url", "https://alex:hunter2@relay.example.com"),
-            ("push.webhook_url", "hunter2"),
-            ("push.webhook_secret", "whsec_hunter2"),
-        ] {
-            let message = refused(key, value);
-            assert!(message.contains(key) && !message.contains("hunter2"), "{message}");
-        }
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use domain::Invalid;
 use serde::{Deserialize, Serialize};
 
 use super::AllowedOrigins;
+use super::check::{HOUR, MILLISECOND, span, within};
 
 /// Section `http`.
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -64,6 +65,9 @@ impl HttpSettings {
         if self.request_timeout.is_zero() {
             return Err(Invalid::described("http.request_timeout", "0", "more than 0"));
         }
+        span("http.header_read_timeout", self.header_read_timeout, MILLISECOND, HOUR)?;
+        span("http.peer_timeout", self.peer_timeout, MILLISECOND, 24 * HOUR)?;
+        within("http.max_connections", self.max_connections, 1, 10_000_000)?;
         self.allowed_origins.check("http.allowed_origins")
     }
 }

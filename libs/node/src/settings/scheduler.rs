@@ -5,6 +5,8 @@ use std::time::Duration;
 use domain::Invalid;
 use serde::{Deserialize, Serialize};
 
+use super::check::{HOUR, MILLISECOND, SECOND, because, span};
+
 /// Section `scheduler`.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -66,18 +68,15 @@ impl SchedulerSettings {
     ///
     /// The key, and what is allowed.
     pub fn check(&self) -> Result<(), Invalid> {
-        let least = |field, given: Duration, least: Duration| {
-            if given < least {
-                let allowed = format!("at least {}", domain::duration::display(least));
-                return Err(Invalid::new(field, &domain::duration::display(given), allowed));
-            }
-            Ok(())
-        };
-        least("scheduler.interval", self.interval, Duration::from_millis(100))?;
-        least("scheduler.lease", self.lease, Duration::from_secs(1))?;
-        least("scheduler.misfire_grace", self.misfire_grace, Duration::from_secs(1))?;
-        least("scheduler.retry_max", self.retry_max, self.retry_min)?;
-        least("scheduler.webhook_timeout", self.webhook_timeout, Duration::from_millis(100))?;
+        span("scheduler.interval", self.interval, 100 * MILLISECOND, 24 * HOUR)?;
+        span("scheduler.startup_jitter", self.startup_jitter, Duration::ZERO, 24 * HOUR)?;
+        span("scheduler.lease", self.lease, SECOND, 24 * HOUR)?;
+        span("scheduler.misfire_grace", self.misfire_grace, SECOND, 365 * 24 * HOUR)?;
+        span("scheduler.retry_min", self.retry_min, Duration::ZERO, 365 * 24 * HOUR)?;
+        span("scheduler.retry_max", self.retry_max, self.retry_min, 365 * 24 * HOUR)
+            .map_err(because("at least scheduler.retry_min"))?;
+        span("scheduler.drain", self.drain, Duration::ZERO, 24 * HOUR)?;
+        span("scheduler.webhook_timeout", self.webhook_timeout, 100 * MILLISECOND, 24 * HOUR)?;
         if self.max_concurrent == 0 {
             return Err(Invalid::new("scheduler.max_concurrent", "0", "at least 1"));
         }

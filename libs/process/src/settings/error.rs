@@ -86,6 +86,16 @@ pub enum SettingsError {
         /// The known key that looks most like it.
         nearest: Option<String>,
     },
+    /// A variable that was meant to be a setting, and would be ignored.
+    #[error(
+        "the environment variable {name} sets nothing: settings have two underscores behind SWITCHBOARD; {meant} is meant"
+    )]
+    NearlyASetting {
+        /// The variable.
+        name: String,
+        /// What it would have to be called.
+        meant: String,
+    },
     /// The key does not take this value.
     #[error("setting {key}: {given} in {source_of} is not allowed; allowed is {allowed}")]
     BadValue {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::telemetry::{LogFormat, LogSettings};
+use crate::telemetry::{LogFormat, LogSettings, TelemetrySettings};
 
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     log: LogSettings,
+    telemetry: TelemetrySettings,
     gateway: Gateway,
     secrets: Secrets,
     database: Database,
@@ -219,6 +220,103 @@ fn secrets_are_never_shown() {
 }
 
 #[test]
+fn a_password_in_a_url_is_never_shown_whatever_the_key_is() {
+    let url = "https://alex:hunter2@collector.example.com:4318";
+    let loaded = Loader::new().flag("telemetry.otlp_endpoint", url).load::<Settings>().expect("text");
+    let message = loaded.refuse("telemetry.otlp_endpoint", "a URL without a password").to_string();
+    assert!(message.contains("not shown") && !message.contains("hunter2"), "{message}");
+    for value in [url, "alex:hunter2@collector.example.com", "postgres://alex:hunter2@db/x,y"] {
+        for key in [
+            "log.format",
+            "log.filter",
+            "gateway.listen",
+            "gateway.timeout",
+            "gateway.allowed_origins",
+            "gateway.shards",
+            "gateway.ratio",
+            "gateway.max_connections",
+        ] {
+            let loader = Loader::new().flag(key, value);
+            let message = match loader.load::<Settings>() {
+                Err(error) => error.to_string(),
+                Ok(loaded) => loaded.refuse(key, "something else").to_string(),
+            };
+            assert!(message.contains(key) && !message.contains("hunter2"), "{message}");
+        }
+    }
+    let loaded =
+        Loader::new().flag("log.filter", "mailto:alex@example.com").load::<Settings>().expect("text");
+    let message = loaded.refuse("log.filter", "something else").to_string();
+    assert!(message.contains("mailto:alex@example.com"), "an address is no secret: {message}");
+    for text in [
+        "[secrets]\nseal_key = hunter2\n",
+        "[secrets]\nseal_key = \"hunter2\n",
+        "[secrets]\nseal_key = 'hunter2\n",
+        "[database]\nurl = postgres://alex:hunter2@db.example.com/chat\n",
+        "[database]\nurl = \"postgres://alex:hunter2\\q@db.example.com\"\n",
+        "[secrets]\nseal_key = [\"hunter2\"\n",
+        "[secrets]\nseal_key = \"a\"\nseal_key = \"hunter2\"\n",
+        "[secrets]\nseal_key = \"a\" \"hunter2\"\n",
+        "[secrets]\nseal_key = { hunter2 }\n",
+        "[secrets]\nseal_key_file = [\"hunter2\"]\n",
+        "[secrets]\nseal_key = { a = \"hunter2\" }\n",
+        "[secrets]\npins = [\"hunter2\"]\n",
+        "[secrets]\nseal_key \"hunter2\"\n",
+        "secrets = \"hunter2\"\n",
+        "database = \"postgres://alex:hunter2@db.example.com/chat\"\n",
+    ] {
+        let file = file(text);
+        let message = refused(&Loader::new().file(Some(file.path())));
+        assert!(!message.contains("hunter2"), "{text}: {message}");
+    }
+}
+
+#[test]
+fn an_empty_value_is_shown_it_is_no_secret() {
+    let loaded = Loader::new().flag("secrets.seal_key", "").load::<Settings>().expect("unset");
+    let message = loaded.refuse("secrets.seal_key", "a key").to_string();
+    assert!(message.contains("secrets.seal_key: \"\" in the command line"), "{message}");
+}
+
+#[test]
+fn another_key_that_the_value_does_not_fit_is_told_with_its_source() {
+    let other = "SWITCHBOARD__GATEWAY__SHARDS";
+    let loader = Loader::new().environment([(other, "7"), ("SWITCHBOARD__SECRETS__SEAL_KEY", "hunter2")]);
+    let loaded = loader.load::<Settings>().expect("good alone");
+    let allowed = "at least gateway.shards. Without log.filter and gateway.shards_too";
+    let message = loaded.refuse("gateway.max_connections", allowed).to_string();
+    let told = format!("; gateway.shards is \"7\" in the environment variable {other}");
+    assert!(message.ends_with(&told), "{message}");
+    let message = loaded.refuse("log.filter", "less, where there is secrets.seal_key").to_string();
+    assert!(message.contains("SWITCHBOARD__SECRETS__SEAL_KEY") && !message.contains("hunter2"), "{message}");
+}
+
+#[test]
+fn a_variable_with_one_underscore_too_few_is_no_silent_nothing() {
+    for (name, meant) in [
+        ("SWITCHBOARD_GATEWAY__LISTEN", "SWITCHBOARD__GATEWAY__LISTEN"),
+        ("SWITCHBOARD_SECRETS__SEAL_KEY_FILE", "SWITCHBOARD__SECRETS__SEAL_KEY_FILE"),
+        ("SWITCHBOARD_GATEWAY__LISTN", "SWITCHBOARD__GATEWAY__LISTN"),
+    ] {
+        let message = refused(&Loader::new().environment([(name, "hunter2")]));
+        for part in [name, meant] {
+            assert!(message.contains(part), "{message} lacks {part}");
+        }
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+    // Names of other things: what Kubernetes sets for a service, and what is of other programs.
+    loaded(&Loader::new().environment([
+        ("SWITCHBOARD_CONFIG", "x"),
+        ("SWITCHBOARD_AGENT_TOKEN", "x"),
+        ("SWITCHBOARD_GATEWAY_PORT_8081_TCP", "x"),
+        ("SWITCHBOARD_GATEWAY_SERVICE_HOST", "x"),
+        ("SWITCHBOARD_ELSEWHERE__LISTEN", "x"),
+        ("SWITCHBOARD_GATEWAY", "x"),
+        ("SWITCHBOARDS_GATEWAY__LISTEN", "x"),
+    ]));
+}
+
+#[test]
 fn a_combination_is_refused_with_value_and_source() {
     let loaded = Loader::new().flag("gateway.enabled", "false").load::<Settings>().expect("good alone");
     let message = loaded.refuse("gateway.enabled", "true while gateway.shards is set").to_string();
@@ -323,7 +421,7 @@ fn the_reference_lists_every_key_with_its_default() {
     let reference = reference::<Settings>().expect("a tree");
     let default_of =
         |key: &str| reference.iter().find(|(k, _)| k == key).map(|(_, default)| default.as_str());
-    assert_eq!(reference.len(), 14);
+    assert_eq!(reference.len(), 16);
     assert_eq!(default_of("gateway.timeout"), Some("30s"));
     assert_eq!(default_of("gateway.allowed_origins"), Some("https://example.com"));
     assert_eq!(default_of("gateway.shards"), Some(""));

@@ -47,6 +47,12 @@ impl Known {
             })
     }
 
+    /// Whether keys begin with this and a dot.
+    pub(super) fn has_section(&self, section: &str) -> bool {
+        let within = |leaf: &str| leaf.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        self.leaves.iter().any(|(leaf, _)| within(leaf))
+    }
+
     fn is_list(&self, key: &str) -> bool {
         self.lists.contains(&key) || self.default_of(key).is_some_and(Json::is_array)
     }
@@ -82,7 +88,7 @@ impl Known {
     /// whatever their key is called (`auth.access_token_ttl`).
     fn is_secret(&self, key: &str) -> bool {
         let named = key.starts_with("secrets.")
-            || ["password", "token", "url", "secret", "dsn"]
+            || ["password", "token", "url", "secret", "dsn", "endpoint"]
                 .iter()
                 .any(|word| key.to_lowercase().contains(word));
         let harmless = match self.default_of(key) {
@@ -138,13 +144,14 @@ impl Tree {
         let source = Source::File(path.to_owned());
         for (key, value) in leaves {
             // An empty section sets nothing.
-            let section = || known.leaves.iter().any(|(leaf, _)| leaf.starts_with(&format!("{key}.")));
-            if key.is_empty() || (value.as_object().is_some_and(serde_json::Map::is_empty) && section()) {
+            let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+            if key.is_empty() || (is_empty && known.has_section(&key)) {
                 continue;
             }
             if known.held_by_file(&key).is_some() {
                 let Json::String(named) = &value else {
-                    let (given, allowed) = (format!("{:?}", shown(&value)), "the path of a file".to_owned());
+                    // It may be the secret, in the wrong place.
+                    let (given, allowed) = ("what is no text".to_owned(), "the path of a file".to_owned());
                     return Err(SettingsError::BadValue { key, given, source_of: source, allowed });
                 };
                 self.add_text(&key, named, source.clone(), known)?;
@@ -206,19 +213,41 @@ impl Tree {
         self.values.get(key).map_or(Source::Default, |(_, source)| source.clone())
     }
 
-    /// Whether the value of `key` must not be shown: what is kept in a file of its own is a secret, whatever the key.
+    /// Whether the value of `key` must not be shown. What is kept in a file of its own is a secret, and what names somebody
+    /// before an `@` may hold their password, whatever the key.
     fn is_secret(&self, key: &str, known: &Known) -> bool {
-        known.is_secret(key) || self.source(key).is_content()
+        let names_somebody = |(value, _): &(Json, Source)| holds_login(&shown(value));
+        known.is_secret(key)
+            || self.source(key).is_content()
+            || self.values.get(key).is_some_and(names_somebody)
+    }
+
+    /// The value of `key` as it may be shown; none for a secret.
+    fn given(&self, key: &str, known: &Known) -> Option<String> {
+        let value = self.values.get(key).map(|(value, _)| value).or_else(|| known.default_of(key));
+        let text = value.map(shown).unwrap_or_default();
+        // Nothing is no secret, and what is wrong with it must be seen.
+        (text.is_empty() || !self.is_secret(key, known)).then(|| format!("{text:?}"))
     }
 
     pub(super) fn refuse(&self, key: &str, allowed: String, known: &Known) -> SettingsError {
-        let given = if self.is_secret(key, known) {
-            "its value (not shown, it may be a secret)".to_owned()
-        } else {
-            let value = self.values.get(key).map(|(value, _)| value).or_else(|| known.default_of(key));
-            format!("{:?}", value.map(shown).unwrap_or_default())
-        };
+        let given =
+            self.given(key, known).unwrap_or_else(|| "its value (not shown, it may be a secret)".to_owned());
+        let others = self.others_in(&allowed, key, known);
+        let allowed = allowed + &others;
         SettingsError::BadValue { key: key.to_owned(), given, source_of: self.source(key), allowed }
+    }
+
+    /// The keys beside `key` that `allowed` names and somebody set: it may be they that have to change.
+    fn others_in(&self, allowed: &str, key: &str, known: &Known) -> String {
+        let no_part_of_keys = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
+        let words: Vec<&str> = allowed.split(no_part_of_keys).map(|word| word.trim_matches('.')).collect();
+        let others = self.values.iter().filter(|(other, _)| *other != key && words.contains(&other.as_str()));
+        let told = others.map(|(other, (_, source))| match self.given(other, known) {
+            Some(given) => format!("; {other} is {given} in {source}"),
+            None => format!("; {other} is set in {source}"),
+        });
+        told.collect()
     }
 
     /// Lays the values over the defaults and reads the settings out of the whole.
@@ -324,6 +353,13 @@ fn shown(value: &Json) -> String {
         Json::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     }
+}
+
+/// Whether a text has a user and perhaps a password before an `@`, as in `https://alex:hunter2@example.com`. An address of
+/// mail has not.
+fn holds_login(text: &str) -> bool {
+    let before = text.rsplit_once('@').map(|(before, _)| before.strip_prefix("mailto:").unwrap_or(before));
+    before.is_some_and(|before| before.contains(':'))
 }
 
 /// First line (the position) and last line (the reason) of a TOML error; what is between shows the
