@@ -82,11 +82,11 @@ async fn a_check_finds_what_the_start_of_the_role_would() {
     let meant = ("SWITCHBOARD_HTTP__LISTEN", "127.0.0.1:0");
     for (role, settings, parts) in [
         ("api", &[][..], ["database.url", "postgres://"]),
-        ("worker", &[], ["database.url", "postgres://"]),
-        ("gateway", &[database, sealed], ["secrets.seal_key", sealed.0]),
-        ("gateway", &[database, taken], ["admin.listen", "gateway.listen (127.0.0.1:8081)"]),
-        ("worker", &[database, ("SWITCHBOARD__SCHEDULER__LEASE", "0s")], ["scheduler.lease", "1s to"]),
-        ("worker", &[database, meant], [meant.0, "SWITCHBOARD__HTTP__LISTEN"]),
+        ("worker", &[][..], ["database.url", "postgres://"]),
+        ("gateway", &[database, sealed][..], ["secrets.seal_key", sealed.0]),
+        ("gateway", &[database, taken][..], ["admin.listen", "gateway.listen (127.0.0.1:8081)"]),
+        ("worker", &[database, ("SWITCHBOARD__SCHEDULER__LEASE", "0s")][..], ["scheduler.lease", "1s to"]),
+        ("worker", &[database, meant][..], [meant.0, "SWITCHBOARD__HTTP__LISTEN"]),
     ] {
         for more in ["--check-config", ""] {
             let mut command = program(&format!("node {role} {more}"));

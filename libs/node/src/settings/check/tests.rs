@@ -149,7 +149,6 @@ fn where_two_keys_do_not_fit_together_the_one_that_was_set_is_named() {
         ("cluster.presence_flush_interval", "10s", "cluster.presence_ttl"),
         ("tools.max_timeout", "10s", "tools.default_timeout"),
         ("tasks.max_runtime_limit", "1s", "tasks.max_runtime"),
-        ("tasks.hook_tolerance", "23h", "tasks.deliveries_kept"),
         ("push.max_age", "1s", "push.delay"),
         ("push.timeout", "20s", "push.lease"),
         ("scheduler.retry_min", "1h", "scheduler.retry_max"),
@@ -182,7 +181,7 @@ fn the_range_of_a_number_is_the_same_whatever_is_wrong_with_it() {
     ] {
         for value in ["-1", "many"] {
             let message = refused(key, value);
-            let told = [key, value, "allowed is a", allowed].into_iter().all(|part| message.contains(part));
+            let told = [key, value, allowed].into_iter().all(|part| message.contains(part));
             assert!(told, "{message}");
         }
     }
