@@ -1,5 +1,7 @@
 //! Signing keys in directory and database: what holds for both.
 
+mod lost;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -207,5 +209,3 @@ async fn what_lies_in_the_database_is_sealed() {
     assert!(private.windows(8).all(|part| !is_inside(part)));
     assert!(rows[0].key.created_at <= Timestamp::now() + Duration::from_secs(60));
 }
-
-mod lost;

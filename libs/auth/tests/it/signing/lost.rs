@@ -56,7 +56,8 @@ impl Kept {
         let signs = keeper.expel(lost).await.unwrap();
         assert_eq!((signs.key.kid, signs.state), (made.key.kid, KeyState::Active));
         node.read().await.unwrap();
-        assert!(node.find(lost).await.unwrap().is_none(), "nobody has it any more");
+        let set = node.current().expect("a set");
+        assert!(set.get(lost).is_none() && set.faults().is_empty(), "nobody has it any more");
         assert!(keeper.list().await.unwrap().iter().all(|view| view.fault.is_none()));
     }
 }
