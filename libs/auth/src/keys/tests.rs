@@ -269,6 +269,32 @@ async fn a_single_key_that_can_not_be_read_is_taken_from_memory_or_not_judged() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn while_the_key_that_should_sign_can_not_be_read_another_one_does() {
+    let (one, two, now) = (NewKey::make().expect("made"), NewKey::make().expect("made"), yesterday());
+    let first = Manifest::first(one.kid.clone(), "api-1".into(), now, &RULES);
+    let manifest = first.rotate(two.kid.clone(), "api-1".into(), now, &RULES).expect("allowed");
+    let set = |is_there: &dyn Fn(&NewKey) -> bool, at, before: Option<&KeySet>| {
+        let there = [&one, &two].into_iter().filter(|key| is_there(key));
+        let parts = there.map(|key| (key.kid.clone(), Ok(key.private.clone()))).collect();
+        KeySet::of(&Stored { manifest: manifest.clone(), parts }, before, RULES.cache_ttl, at)
+    };
+    let later = now + Duration::from_secs(120);
+    // The one that is to sign is lost: whoever read it while it was published goes on with the one before it.
+    let without_second = set(&|key| key.kid == one.kid, now, None).expect("one signs");
+    for at in [now, later] {
+        assert_eq!(without_second.signer(at).expect("it stands in").id, one.kid);
+    }
+    assert!(set(&|key| key.kid == one.kid, later, None).is_err(), "who starts then has one that retired");
+    // The one that signs is lost: the next one does, early.
+    let without_first = set(&|key| key.kid == two.kid, now, None).expect("one is to sign");
+    assert_eq!(without_first.signer(now).expect("early").id, two.kid);
+    // Who has it from before waits, as long as the others may.
+    let known = set(&|_| true, now, None).expect("both");
+    let without_first = set(&|key| key.kid == two.kid, now, Some(&known)).expect("both are known");
+    assert_eq!(without_first.signer(now).expect("from before").id, one.kid);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_published_keys_are_public_halves() {
     let node = Node::on(&Fake::with_first()).await;
     let json = serde_json::to_value(node.keys.current().expect("a set").jwks()).expect("json");
