@@ -12,13 +12,17 @@ pub const DATA_DIR: &str = ".switchboard/cluster";
 
 /// A self-hosted realtime backend: rooms and direct messages for people, each event once and in order.
 ///
-/// Without a command: every role in one process, on the PostgreSQL of `--database-url`.
+/// Without a command: every role in one process, on an embedded database under ./.switchboard/, or on the PostgreSQL of
+/// `--database-url`.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub struct Cli {
     /// What every command takes.
     #[command(flatten)]
     pub common: Common,
+    /// Makes no demo people, room and agent at the first start on the embedded database, and runs none.
+    #[arg(long)]
+    pub no_demo: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -330,6 +334,7 @@ mod tests {
     fn what_the_documents_show_is_taken() {
         for line in [
             "switchboard",
+            "switchboard --no-demo",
             "switchboard --database-url postgres://localhost/switchboard",
             "switchboard cluster --port-base 7100",
             "switchboard cluster --api 1 --gateway 1 --worker 1 --data-dir d --json",

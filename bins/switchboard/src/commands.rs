@@ -19,7 +19,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use domain::Role;
-use node::{NoDatabase, RoleName, Settings};
+use node::{RoleName, Settings};
 use process::settings::{Loaded, Loader};
 
 use crate::cli::{Cli, Command, KeysCommand, UserCommand};
@@ -37,7 +37,10 @@ pub fn run(cli: Cli) -> ExitCode {
     if cli.common.check_config {
         return finish(async { say("the configuration is good") });
     }
-    let Some(command) = cli.command else { return all::run(loaded) };
+    let Some(command) = cli.command else {
+        let beginning = if cli.no_demo { all::Beginning::Bare } else { all::Beginning::Demo };
+        return all::run(loaded, beginning);
+    };
     let settings = loaded.settings;
     match command {
         Command::Node { role, tethered } => one_node::run(&settings, role, tethered),
@@ -117,7 +120,7 @@ fn say(line: impl Display) -> Result<(), Failure> {
 
 /// Commands that need a database say how to give one.
 fn require_database(settings: &Settings) -> Result<(), Failure> {
-    if settings.database.url.is_empty() {
+    if settings.is_embedded() {
         return Err(
             "there is no database: give --database-url postgres://user:password@host/database, the key \
                     database.url, or the --data-dir of a cluster that runs on this machine"
@@ -129,12 +132,11 @@ fn require_database(settings: &Settings) -> Result<(), Failure> {
 
 /// The store, for a command that serves nobody.
 async fn store(settings: &Settings) -> Result<std::sync::Arc<dyn store::Store>, Failure> {
-    require_database(settings)?;
-    let registry = prometheus::Registry::new();
-    match store::postgres::Postgres::connect(&settings.database, &registry).await {
-        Ok(store) => Ok(std::sync::Arc::new(store)),
-        Err(error) => Err(NoDatabase::explain(&settings.database, error).await.into()),
+    // One that is not there is made by who serves it, not by a look at it.
+    if !settings.embedded.file.exists() {
+        require_database(settings)?;
     }
+    Ok(node::open_store(settings, &prometheus::Registry::new()).await?)
 }
 
 /// The role by its name on the command line.

@@ -1,8 +1,34 @@
-//! A database that can't be used, told to whoever gave its URL.
+//! The database of a process, and one that can't be used, told to whoever gave its URL.
+
+use std::sync::Arc;
 
 use domain::ErrorKind;
-use store::StoreError;
-use store::postgres::{DatabaseSettings, connect};
+use prometheus::Registry;
+use store::postgres::{DatabaseSettings, Postgres, connect};
+use store::sqlite::Sqlite;
+use store::{Store, StoreError};
+
+use crate::settings::Settings;
+
+/// Opens the database of the settings: PostgreSQL, or the embedded one where no URL is given, which is made and migrated by that.
+///
+/// # Errors
+///
+/// It can't be reached or opened, or lacks migrations.
+pub async fn open_store(settings: &Settings, registry: &Registry) -> Result<Arc<dyn Store>, NoDatabase> {
+    if settings.is_embedded() {
+        let (file, registry) = (settings.embedded.file.clone(), registry.clone());
+        // A panic in there is a fault of ours, told by its own line in the log.
+        let opened = tokio::task::spawn_blocking(move || Sqlite::open(&file, &registry)).await;
+        let opened =
+            opened.map_err(|error| StoreError::Internal(error.to_string())).and_then(|opened| opened);
+        return Ok(Arc::new(opened.map_err(NoDatabase::Other)?));
+    }
+    match Postgres::connect(&settings.database, registry).await {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(error) => Err(NoDatabase::explain(&settings.database, error).await),
+    }
+}
 
 /// Why there is no working with a database.
 #[derive(Debug, thiserror::Error)]

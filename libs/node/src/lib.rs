@@ -15,10 +15,10 @@ pub mod settings;
 mod signing;
 
 pub use app::App;
-pub use database::NoDatabase;
+pub use database::{NoDatabase, open_store};
 pub use faces::Faces;
 pub use node::{BuildError, Node, RoleName, VERSION, bind, connector, describe};
 pub use settings::{
-    AllowedOrigins, ClusterMode, ClusterSettings, GatewaySettings, HttpSettings, RetentionSettings,
-    SchedulerSettings, Settings,
+    AllowedOrigins, ClusterMode, ClusterSettings, EmbeddedSettings, GatewaySettings, HttpSettings,
+    RetentionSettings, SchedulerSettings, Settings,
 };

@@ -14,12 +14,12 @@ use prometheus::{IntGaugeVec, Opts};
 use protocol::notify::{Entry, Kind};
 use realtime::{HintTask, Hub, MemoryView, PresenceView, RealtimeMetrics, Relay, TableView};
 use store::nodes::NodeInfo;
-use store::postgres::{Connector, Postgres};
+use store::postgres::Connector;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::database::NoDatabase;
+use crate::database::{NoDatabase, open_store};
 use crate::settings::{ClusterMode, Settings};
 
 /// The release.
@@ -142,10 +142,7 @@ impl Node {
             &["role", "kind"],
         )?;
         registry.register(Box::new(connections.clone()))?;
-        let store: Arc<dyn Store> = match Postgres::connect(&settings.database, registry).await {
-            Ok(store) => Arc::new(store),
-            Err(error) => return Err(NoDatabase::explain(&settings.database, error).await.into()),
-        };
+        let store = open_store(settings, registry).await?;
         let realtime = RealtimeMetrics::register(registry)?;
         let hub = Hub::new(settings.relay.shards, settings.relay.recent, realtime.clone());
         let relay =

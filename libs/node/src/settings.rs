@@ -5,6 +5,7 @@
 
 mod check;
 pub mod cluster;
+pub mod embedded;
 pub mod gateway;
 pub mod http;
 pub mod origins;
@@ -14,6 +15,7 @@ pub mod scheduler;
 use serde::{Deserialize, Serialize};
 
 pub use cluster::{ClusterMode, ClusterSettings};
+pub use embedded::EmbeddedSettings;
 pub use gateway::GatewaySettings;
 pub use http::HttpSettings;
 pub use origins::AllowedOrigins;
@@ -26,6 +28,8 @@ pub use scheduler::SchedulerSettings;
 pub struct Settings {
     /// PostgreSQL.
     pub database: store::postgres::DatabaseSettings,
+    /// The embedded database.
+    pub embedded: EmbeddedSettings,
     /// How nodes make up a cluster.
     pub cluster: ClusterSettings,
     /// Hearing other nodes.
@@ -80,6 +84,14 @@ pub struct Settings {
     pub telemetry: process::telemetry::TelemetrySettings,
     /// How a node stops.
     pub shutdown: process::supervise::ShutdownSettings,
+}
+
+impl Settings {
+    /// Whether the embedded database is meant: nothing names a PostgreSQL.
+    #[must_use]
+    pub fn is_embedded(&self) -> bool {
+        self.database.url.is_empty()
+    }
 }
 
 use ::cluster as cluster_channel;

@@ -1,21 +1,23 @@
-//! How many messages a second the log takes on a durable server: batches from some writers at once, spread over rooms.
+//! How many messages a second the log takes on a durable server or in a file: batches from some writers at once, spread over rooms.
 //!
-//! `cargo run --release --example append_rate -p store -- POSTGRES_URL`, an empty database. A guide to what a
-//! machine does, not a gate.
+//! `cargo run --release --example append_rate -p store -- POSTGRES_URL`, an empty database, or `-- sqlite:PATH`, a file that is
+//! not there yet. A guide to what a machine does, not a gate.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a program for people")]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::{EventId, Principal, Role, RoomId, RoomKind, UserId};
 use futures_util::future::join_all;
 use prometheus::Registry;
+use store::Store;
 use store::accounts::NewUser;
 use store::messages::NewMessage;
 use store::postgres::{DatabaseSettings, Postgres, migrate};
 use store::rooms::NewRoom;
-use store::{Accounts, Messages, Rooms};
+use store::sqlite::Sqlite;
 
 const ROOMS: usize = 50;
 const PEOPLE: usize = 20;
@@ -27,19 +29,19 @@ const RUNS: &[(usize, usize)] = &[(1, 1), (1, 16), (1, 64), (1, 256), (2, 64), (
 async fn main() {
     let mut arguments = std::env::args().skip(1);
     let Some(url) = arguments.next() else {
-        println!("usage: append_rate POSTGRES_URL [WRITERS BATCH]");
+        println!("usage: append_rate POSTGRES_URL|sqlite:PATH [WRITERS BATCH]");
         return;
     };
     let numbers: Vec<usize> = arguments.filter_map(|argument| argument.parse().ok()).collect();
     let runs = if let [writers, batch] = numbers[..] { vec![(writers, batch)] } else { RUNS.to_vec() };
-    let settings = DatabaseSettings::with_url(url);
-    migrate(&settings).await.expect("a migrated database");
-    let store = Arc::new(Postgres::connect(&settings, &Registry::new()).await.expect("a store"));
-    let (people, rooms) = furnish(&store).await;
+    let store = open(url).await;
+    let (people, rooms) = furnish(&*store).await;
     println!("{ROOMS} rooms of {PEOPLE} people");
     for (writers, batch) in runs {
         let mut latencies: Vec<Duration> =
-            join_all((0..writers).map(|writer| write(&store, &people, &rooms, writer, batch))).await.concat();
+            join_all((0..writers).map(|writer| write(&*store, &people, &rooms, writer, batch)))
+                .await
+                .concat();
         latencies.sort();
         let messages = latencies.len() * batch;
         let median = latencies[latencies.len() / 2].as_secs_f64() * 1e3;
@@ -51,7 +53,16 @@ async fn main() {
     }
 }
 
-async fn furnish(store: &Postgres) -> (Vec<UserId>, Vec<RoomId>) {
+async fn open(url: String) -> Arc<dyn Store> {
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        return Arc::new(Sqlite::open(Path::new(path), &Registry::new()).expect("a store"));
+    }
+    let settings = DatabaseSettings::with_url(url);
+    migrate(&settings).await.expect("a migrated database");
+    Arc::new(Postgres::connect(&settings, &Registry::new()).await.expect("a store"))
+}
+
+async fn furnish(store: &dyn Store) -> (Vec<UserId>, Vec<RoomId>) {
     let mut people = Vec::new();
     for n in 0..PEOPLE {
         let id = UserId::new();
@@ -77,7 +88,7 @@ async fn furnish(store: &Postgres) -> (Vec<UserId>, Vec<RoomId>) {
 
 /// Writes one batch after the other for a while; gives how long each took.
 async fn write(
-    store: &Postgres,
+    store: &dyn Store,
     people: &[UserId],
     rooms: &[RoomId],
     writer: usize,

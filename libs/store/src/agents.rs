@@ -10,6 +10,8 @@ use uuid::Uuid;
 use crate::devices::IdempotencyKey;
 use crate::error::StoreError;
 
+pub(crate) mod judge;
+
 /// An agent to be made.
 #[derive(Debug, Clone)]
 pub struct NewAgent {

@@ -11,15 +11,21 @@
 //! changes the runs of the former holder in the same transaction, so that the row of a run alone says who may write it.
 //! The idea of a fencing number is from Gray and Cheriton's leases, as retold for distributed locks.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::{
-    Agent, AgentId, ConnectionId, ConsumerId, Event, LogEpoch, NodeId, RunId, SlotSessionId, UserId,
+    Agent, AgentId, ConnectionId, ConsumerId, Event, Invalid, LogEpoch, NodeId, RunId, SlotSessionId, UserId,
 };
 
-use crate::error::StoreError;
+use crate::error::{Refusal, StoreError};
 use crate::log::RoomSummary;
+
+/// Another connection has the place.
+pub(crate) const NOT_HELD: Refusal = Refusal::Conflict("another connection holds this consumer");
+/// A cursor goes no further than the stream.
+pub(crate) const BEYOND_HEAD: Refusal = Refusal::Invalid("seq", "0 to the seq of the newest event");
 
 /// An attempt to take a consumer's place.
 #[derive(Debug, Clone)]
@@ -109,6 +115,19 @@ pub enum AgentStatus {
     Busy,
     /// No consumer is connected.
     Offline,
+}
+
+impl FromStr for AgentStatus {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "online" => Ok(Self::Online),
+            "busy" => Ok(Self::Busy),
+            "offline" => Ok(Self::Offline),
+            _ => Err(Invalid::new("status", text, "online, busy or offline")),
+        }
+    }
 }
 
 /// How an agent is seen, with its version.

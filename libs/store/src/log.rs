@@ -10,6 +10,8 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 
+pub(crate) mod draft;
+
 /// Which part of a stream is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {

@@ -8,6 +8,8 @@ use domain::{Event, EventId, Principal, RoomId};
 use crate::error::{Refusal, StoreError};
 use crate::notifications::Recipient;
 
+pub(crate) mod rules;
+
 /// A message to be appended.
 #[derive(Debug, Clone)]
 pub struct NewMessage {

@@ -14,6 +14,10 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 
+mod notice;
+
+pub(crate) use notice::Notice;
+
 /// Somebody to be notified of what is written with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipient {

@@ -15,6 +15,7 @@ use tokio_postgres::Row;
 
 use crate::error::StoreError;
 use crate::log::Log;
+use crate::number as interval;
 
 mod accounts;
 mod agents;
@@ -24,7 +25,6 @@ mod connect;
 mod consumers;
 mod devices;
 mod inspect;
-mod interval;
 mod log;
 mod messages;
 mod metrics;
@@ -53,10 +53,11 @@ mod tls;
 mod tools;
 mod transaction;
 
+pub use crate::migration::Migration;
 pub use connect::{Connection, Connector, TlsStream, connect};
 pub use inspect::{Facts, inspect};
 pub use roles::{DatabaseRole, UserRights, create_roles, has_roles, user_rights};
-pub use schema::{Applied, MIGRATIONS, Migration, SchemaVersion, migrate, schema_digest, schema_version};
+pub use schema::{Applied, MIGRATIONS, SchemaVersion, migrate, schema_digest, schema_version};
 pub use settings::DatabaseSettings;
 
 use metrics::Metrics;

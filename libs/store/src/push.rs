@@ -108,6 +108,18 @@ pub struct Decided {
     pub outcome: Outcome,
 }
 
+impl Decided {
+    /// The step that tells of it, and why; none when nothing is to be told.
+    pub(crate) const fn step(&self) -> Option<(&'static str, Reason)> {
+        match self.outcome {
+            Outcome::Over(reason) => Some((if self.waited { "dropped" } else { "decided" }, reason)),
+            Outcome::Push(reason) => Some((if self.waited { "released" } else { "decided" }, reason)),
+            Outcome::Waits(reason, _) => Some(("decided", reason)),
+            Outcome::WaitsOn | Outcome::Later(_) => None,
+        }
+    }
+}
+
 /// A device that a worker has claimed, with one push that waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedDevice {

@@ -129,6 +129,17 @@ pub enum Next {
     Nothing,
 }
 
+impl Next {
+    /// The tick that follows when there is no other attempt, and its time.
+    pub(crate) const fn tick(self) -> Option<(TaskRunId, Option<Timestamp>)> {
+        match self {
+            Self::Retry { otherwise, .. } => Some((otherwise, None)),
+            Self::Tick { id, at } => Some((id, at)),
+            Self::Nothing => None,
+        }
+    }
+}
+
 /// A run that is over.
 #[derive(Debug, Clone)]
 pub struct FinishedRun {

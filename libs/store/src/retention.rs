@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::TaskId;
+use uuid::Uuid;
 
 use crate::error::StoreError;
+
+pub(crate) mod patched;
 
 /// How much of the log is kept. An event goes when it is too old, or when its stream holds too many after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +79,23 @@ pub struct TrimmedTaskRuns {
     pub tasks: u64,
     /// Where the next batch goes on; `None` at the end.
     pub next: Option<TaskId>,
+}
+
+impl TrimmedTaskRuns {
+    /// Says where the next batch goes on: this one began after `after`, could take `batch` rows of each sort, and `last` is the last task
+    /// that it looked at, if there may be more of them.
+    pub(crate) fn going_on(self, batch: u32, after: Option<TaskId>, last: Option<TaskId>) -> Self {
+        let full = u64::from(batch);
+        let next = if self.runs >= full {
+            // There is more of the same page.
+            Some(after.unwrap_or(TaskId(Uuid::nil())))
+        } else {
+            last
+        };
+        // Behind the last task there may be more of what lies in no page.
+        let next = next.or((self.deliveries >= full || self.tasks >= full).then_some(TaskId(Uuid::max())));
+        Self { next, ..self }
+    }
 }
 
 /// Retention. Every call works in small batches and can be repeated, interrupted and run by several workers at once.

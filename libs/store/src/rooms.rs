@@ -6,6 +6,9 @@ use domain::{Event, MemberRole, Principal, RoomId, RoomKind, UserId};
 use crate::devices::IdempotencyKey;
 use crate::error::StoreError;
 
+pub(crate) mod pair;
+pub(crate) mod rules;
+
 /// A room to be created.
 #[derive(Debug, Clone)]
 pub struct NewRoom {

@@ -18,6 +18,10 @@ use jiff::Timestamp;
 use crate::error::{Refusal, StoreError};
 use crate::messages::{Appended, NewMessage};
 
+pub(crate) mod events;
+pub(crate) mod locked;
+pub(crate) mod rules;
+
 /// A run to be made.
 #[derive(Debug, Clone)]
 pub struct NewRun {

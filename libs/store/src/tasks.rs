@@ -16,6 +16,8 @@ use crate::devices::IdempotencyKey;
 use crate::error::StoreError;
 use crate::queue::Next;
 
+pub(crate) mod stored;
+
 /// How callers of a hook prove who they are, beyond knowing its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookSignature {

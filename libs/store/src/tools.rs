@@ -13,6 +13,8 @@ use jiff::Timestamp;
 
 use crate::error::StoreError;
 
+pub(crate) mod judge;
+
 /// A call to be made.
 #[derive(Debug, Clone)]
 pub struct NewToolCall {

@@ -7,26 +7,22 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use auth::{AuthSettings, NewAgentToken, NewPerson, Passwords, create_user, secret};
+use auth::{AuthSettings, NewPerson, Passwords, create_user};
 use bridge::Demo;
 use client::ConsumerSettings;
 use client::consumer::serve;
 use client::session::StopReason;
-use domain::{Agent, AgentId, Role, UserId};
-use store::agents::{NewAgent, TokenStanding};
+use domain::{AgentId, Role, UserId};
+use store::Store;
 use store::postgres::{DatabaseSettings, Postgres};
-use store::{Refusal, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::home::Home;
 use super::report;
+use crate::demo::{self, HANDLE};
 
-/// The handle of the agent.
-pub(super) const HANDLE: &str = "demo";
 const OWNER: &str = "demo-owner";
-/// Names the call that made it.
-const KEY: &str = "demo-agent";
 /// How long its runs may go on when the cluster stops.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -48,7 +44,8 @@ impl DemoAgent {
         let made = async {
             let registry = prometheus::Registry::new();
             let store = Postgres::connect(database, &registry).await.map_err(|error| error.to_string())?;
-            signed_in(&store, auth, home).await
+            let owner = owner(&store, auth).await?;
+            demo::agent(&store, owner, &home.demo_token()).await
         };
         match made.await {
             Ok((agent, token)) => {
@@ -81,39 +78,6 @@ impl DemoAgent {
             serving.await;
         }
     }
-}
-
-/// The agent with a token that is good.
-async fn signed_in(store: &dyn Store, auth: &AuthSettings, home: &Home) -> Result<(Agent, String), String> {
-    let failed = |error: StoreError| match error {
-        StoreError::Refused(Refusal::HandleTaken) => format!("the handle {HANDLE} is somebody else's"),
-        StoreError::Refused(refusal) => refusal.public_message(),
-        other => other.to_string(),
-    };
-    if let Some(token) = home.demo_token() {
-        let standing = store.agent_by_token(&secret::hash(&token)).await.map_err(failed)?;
-        if let TokenStanding::Good(signed_in) = standing {
-            return Ok((signed_in.agent, token));
-        }
-    }
-    let owner = owner(store, auth).await?;
-    let token = NewAgentToken::generate().map_err(|error| error.to_string())?;
-    let new = NewAgent {
-        id: AgentId::new(),
-        owner,
-        handle: HANDLE.to_owned(),
-        display_name: "Demo".to_owned(),
-        max_runs: 16,
-        token: token.kept,
-        key: Some(KEY.to_owned()),
-    };
-    let (agent, is_new) = store.create_agent(&new).await.map_err(failed)?;
-    if !is_new {
-        store.rotate_agent_token(owner, agent.id, &token.kept).await.map_err(failed)?;
-    }
-    let token = token.secret.into_string();
-    home.keep_demo_token(&token).map_err(|error| error.to_string())?;
-    Ok((agent, token))
 }
 
 async fn owner(store: &dyn Store, auth: &AuthSettings) -> Result<UserId, String> {

@@ -12,8 +12,8 @@
 //!   demo-agent.token  of the demo agent, if there is one; 0600
 //! ```
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,8 @@ use serde_json::Value;
 
 use super::error::{ClusterError, Context};
 use super::leftovers::Leftovers;
+use crate::hold::{NotHeld, hold};
+use crate::secret_file::SecretFile;
 
 /// How much of a node's log is shown.
 const TAIL: u64 = 3000;
@@ -111,33 +113,13 @@ impl Home {
 
     /// Notes what runs where, whole or not at all.
     pub(super) fn write_state(&self, json: &str) -> Result<(), ClusterError> {
-        self.write_secret(&state_path(&self.dir), json)
-    }
-
-    /// The token of the demo agent, if it was kept.
-    pub(super) fn demo_token(&self) -> Option<String> {
-        fs::read_to_string(self.demo_token_path()).ok().map(|token| token.trim().to_owned())
-    }
-
-    /// Keeps the token of the demo agent.
-    pub(super) fn keep_demo_token(&self, token: &str) -> Result<(), ClusterError> {
-        self.write_secret(&self.demo_token_path(), token)
+        let state = SecretFile::at(state_path(&self.dir));
+        state.write(json).context(|| format!("can't write {}", state.path().display()))
     }
 
     /// Where the token of the demo agent is.
-    pub(super) fn demo_token_path(&self) -> PathBuf {
-        self.dir.join("demo-agent.token")
-    }
-
-    fn write_secret(&self, path: &Path, line: &str) -> Result<(), ClusterError> {
-        let fresh = path.with_added_extension("new");
-        let write = || -> std::io::Result<()> {
-            let mut file =
-                OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&fresh)?;
-            writeln!(file, "{line}")?;
-            fs::rename(&fresh, path)
-        };
-        write().context(|| format!("can't write {}", path.display()))
+    pub(super) fn demo_token(&self) -> SecretFile {
+        SecretFile::at(self.dir.join("demo-agent.token"))
     }
 
     /// Removes what says that a cluster runs here.
@@ -184,29 +166,16 @@ fn state_path(dir: &Path) -> PathBuf {
 }
 
 fn lock(dir: &Path) -> Result<File, ClusterError> {
-    let path = dir.join("lock");
-    let opened = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path);
-    let mut lock = opened.context(|| format!("can't open {}", path.display()))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            // Whoever holds it may not have written it yet.
-            drop(lock.read_to_string(&mut pid));
-            let pid = if pid.trim().is_empty() { "(starting)" } else { pid.trim() };
-            return Err(ClusterError::Running { dir: dir.to_owned(), pid: pid.to_owned() });
-        }
-        Err(TryLockError::Error(source)) => {
-            return Err(ClusterError::Io { what: format!("can't lock {}", path.display()), source });
-        }
-    }
-    let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
-    written.context(|| format!("can't write {}", path.display()))?;
-    Ok(lock)
+    hold(dir).map_err(|error| match error {
+        NotHeld::Taken(pid) => ClusterError::Running { dir: dir.to_owned(), pid },
+        NotHeld::Io(source) => ClusterError::Io { what: format!("can't lock {}", dir.display()), source },
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]

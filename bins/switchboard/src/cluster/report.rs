@@ -7,12 +7,12 @@ use domain::AgentId;
 use serde_json::{Value, json};
 
 use super::database::Database;
-use super::demo;
 use super::home::Home;
 use super::member::Ended;
 use super::plan::{Role, Spec};
 use super::supervisor::Member;
 use crate::conversation::{self, Entrance};
+use crate::demo::HANDLE;
 
 /// Tells people what happens. Standard output is for the answer alone. Whoever read it may be gone,
 /// which is no reason to end.
@@ -33,7 +33,7 @@ pub(super) fn json(database: &Database, members: &[Member], agent: Option<AgentI
         "worker": of(Role::Worker),
     });
     if let Some(agent) = agent {
-        told["demo_agent"] = json!({ "id": agent, "handle": demo::HANDLE });
+        told["demo_agent"] = json!({ "id": agent, "handle": HANDLE });
     }
     told
 }
@@ -77,8 +77,8 @@ pub(super) fn text(home: &Home, database: &Database, members: &[Member], agent: 
         line(&conversation::text(&api, &gateway, Entrance::Open));
         if let Some(agent) = agent {
             line("");
-            line(&conversation::with_agent(&api, agent, demo::HANDLE));
-            line(&format!("Its token is in {}.", home.demo_token_path().display()));
+            line(&conversation::with_agent(&api, agent, HANDLE));
+            line(&format!("Its token is in {}.", home.demo_token().path().display()));
         }
     }
     line("");

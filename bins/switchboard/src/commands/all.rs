@@ -1,41 +1,102 @@
 //! Every role in one process.
 
+use std::fmt::Display;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use domain::NodeId;
 use node::{App, BuildError, ClusterMode, Faces, NoDatabase, Node, RoleName, Settings};
 use process::http::{ServeSettings, Server};
 use process::settings::{Loaded, Source};
+use process::supervise::Phase;
 
 use crate::conversation::{self, Entrance};
+use crate::embedded::{Demo, Folder, greeting};
 
-const NO_DATABASE: &str = "\
-switchboard: there is no database. The embedded one comes with a later release; until then
+const NOT_SHARED: &str = "single on the embedded database, which no other process can share; for more nodes name a PostgreSQL (database.url)";
 
-  switchboard cluster                                      brings up a cluster with a PostgreSQL of its own
-  switchboard --database-url postgres://user:password@host/database
-                                                           uses one that you have";
+/// What a fresh embedded database begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// The demo people, their room and the demo agent.
+    Demo,
+    /// Nothing.
+    Bare,
+}
 
-/// Migrates the database, serves everything on `http.listen`, and prints where.
-pub(super) fn run(loaded: Loaded<Settings>) -> ExitCode {
+/// Serves everything on `http.listen`, and prints where.
+pub(super) fn run(loaded: Loaded<Settings>, beginning: Beginning) -> ExitCode {
     // One process: nobody to notify, nobody to hear, unless somebody says that there are others.
     let alone = loaded.source("cluster.mode") == Source::Default;
-    let mut settings = loaded.settings;
-    if settings.database.url.is_empty() {
-        eprintln!("{NO_DATABASE}");
+    if loaded.settings.is_embedded() && !alone && loaded.settings.cluster.mode == ClusterMode::Multi {
+        eprintln!("switchboard: {}", loaded.refuse("cluster.mode", NOT_SHARED));
         return ExitCode::from(2);
     }
+    let mut settings = loaded.settings;
     if alone {
         settings.cluster.mode = ClusterMode::Single;
     }
-    node::app::main(&settings, RoleName::All, build, std::future::pending::<()>())
+    if settings.is_embedded() {
+        return embedded(&settings, beginning);
+    }
+    node::app::main(&settings, RoleName::All, on_postgres, std::future::pending::<()>())
 }
 
-async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
+fn embedded(settings: &Settings, beginning: Beginning) -> ExitCode {
+    let folder = match Folder::take(&settings.embedded.file) {
+        Ok(folder) => folder,
+        Err(error) => {
+            eprintln!("switchboard: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if beginning == Beginning::Demo
+        && !folder.was_there()
+        && let Err(why) = Demo::promise(&folder)
+    {
+        eprintln!("switchboard: {why}");
+        return ExitCode::FAILURE;
+    }
+    let build = async |settings: &Settings, id| on_file(settings, id, &folder, beginning).await;
+    node::app::main(settings, RoleName::All, build, std::future::pending::<()>())
+}
+
+async fn on_file(
+    settings: &Settings,
+    id: NodeId,
+    folder: &Folder,
+    beginning: Beginning,
+) -> Result<App, BuildError> {
+    let (node, address) = assemble(settings, id).await?;
+    let demo = match beginning {
+        Beginning::Bare => Ok(None),
+        Beginning::Demo => Demo::find(folder, &*node.store, &settings.auth).await,
+    };
+    let demo = demo.unwrap_or_else(|why| {
+        tracing::warn!(why, "no demo");
+        None
+    });
+    if let Some(demo) = &demo {
+        let drain = node.supervisor.at(Phase::Drain);
+        drain.transient("demo agent", demo.serve(format!("ws://{address}/v1/gateway"), drain.token()));
+    }
+    let health = settings.admin.listen.to_string();
+    tell(greeting(folder, demo.as_ref(), &address.to_string(), &health, node::VERSION));
+    Ok(served(node, address))
+}
+
+async fn on_postgres(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
     if let Err(error) = store::postgres::migrate(&settings.database).await {
         return Err(NoDatabase::explain(&settings.database, error).await.into());
     }
+    let (node, address) = assemble(settings, id).await?;
+    tell(conversation(settings, &address.to_string()));
+    Ok(served(node, address))
+}
+
+/// A node with every role, bound and wired, and where it listens.
+async fn assemble(settings: &Settings, id: NodeId) -> Result<(Node, SocketAddr), BuildError> {
     let listener = node::bind(settings.http.listen).await?;
     let admin = node::bind(settings.admin.listen).await?;
     let listen = |error| BuildError::Listen(settings.http.listen.to_string(), error);
@@ -55,12 +116,19 @@ async fn build(settings: &Settings, id: NodeId) -> Result<App, BuildError> {
     node.serve_http("http listener", server, settings.shutdown.deadline);
     node.serve_admin(admin);
     node.drain_connections(settings.shutdown.spread);
-    // Whoever started it may not listen; that is no reason to stop.
-    let _told = writeln!(std::io::stdout(), "{}", greeting(settings, &address.to_string()));
-    Ok(App::new(node, vec![("HTTP, event streams and WebSockets", address)]))
+    Ok((node, address))
 }
 
-fn greeting(settings: &Settings, address: &str) -> String {
+fn served(node: Node, address: SocketAddr) -> App {
+    App::new(node, vec![("HTTP, event streams and WebSockets", address)])
+}
+
+/// Whoever started it may not listen; that is no reason to stop.
+fn tell(text: impl Display) {
+    let _told = writeln!(std::io::stdout(), "{text}");
+}
+
+fn conversation(settings: &Settings, address: &str) -> String {
     let (people, entrance) = match settings.auth.registration {
         auth::RegistrationMode::Open => ("open", Entrance::Open),
         auth::RegistrationMode::Closed => {

@@ -20,7 +20,9 @@ use crate::commands::{Failure, say, store};
 
 /// Shows the keys; makes none. A directory can be looked into without a database; then this machine's clock counts.
 pub(super) async fn list(settings: Settings) -> Result<(), Failure> {
-    let without = settings.signing_key.driver == KeyDriver::Dir && settings.database.url.is_empty();
+    let without = settings.signing_key.driver == KeyDriver::Dir
+        && settings.is_embedded()
+        && !settings.embedded.file.exists();
     let (kept, now): (Arc<dyn KeyStore>, Timestamp) = if without {
         (Arc::new(Directory::at(settings.secrets.signing_key_dir.clone())), Timestamp::now())
     } else {
@@ -92,6 +94,9 @@ async fn keeper(settings: &Settings) -> Result<KeyKeeper, Failure> {
 
 /// Tells the nodes, so that they need not find out. If that fails, they do.
 async fn tell(settings: &Settings, kid: &str) -> Result<(), Failure> {
+    if settings.is_embedded() {
+        return Ok(());
+    }
     let counters = cluster::Metrics::register(&Registry::new())?;
     let connector = node::connector(settings, "keys")?;
     let (notifier, sending) = Notifier::new(connector, NodeId::new(), settings.notifier.clone(), counters);

@@ -13,6 +13,7 @@ mod conversation;
 mod devices;
 mod doors;
 mod drain;
+mod embedded;
 mod ending;
 mod expiry;
 mod frames;

@@ -126,9 +126,14 @@ impl Scene {
 /// The build with the feature `next`, made by the cargo that runs this test.
 async fn next_release() -> PathBuf {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .args(["build", "--workspace", "--features", "switchboard/next", "--bin", "switchboard-next"]);
+    cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args([
+        "build",
+        "--workspace",
+        "--features",
+        "switchboard/next",
+        "--bin",
+        "switchboard-next",
+    ]);
     let built = cargo.output().await.expect("cargo runs");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     Path::new(env!("CARGO_BIN_EXE_switchboard")).with_file_name("switchboard-next")
@@ -163,7 +168,11 @@ async fn cluster_an_old_and_a_new_release_serve_side_by_side() {
     }
     for (person, listener) in scene.people.iter().zip(&scene.listeners) {
         let seqs = &listener.seqs;
-        assert!(seqs.windows(2).all(|two| two[1] == two[0] + 1), "{} lacks or repeats: {seqs:?}", person.handle);
+        assert!(
+            seqs.windows(2).all(|two| two[1] == two[0] + 1),
+            "{} lacks or repeats: {seqs:?}",
+            person.handle
+        );
     }
     let ticks = "SELECT count(*), count(DISTINCT scheduled_for) FROM task_runs WHERE status = 'succeeded'";
     let ticks = world.sql(ticks).await.remove(0);

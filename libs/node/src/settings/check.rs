@@ -51,9 +51,9 @@ impl Settings {
     ///
     /// The first key whose value can't work for this role.
     pub fn check_role(&self, role: RoleName) -> Result<(), Invalid> {
-        // Without one, everything in one process says for itself what can be done.
-        if self.database.url.is_empty() && role != RoleName::All {
-            let allowed = "a URL such as postgres://user:password@host/database, which every node needs";
+        if self.is_embedded() && role != RoleName::All {
+            let allowed = "a URL such as postgres://user:password@host/database, which nodes of a cluster share: the embedded database \
+                           serves everything in one process";
             return Err(Invalid::described("database.url", "nothing", allowed));
         }
         // Workers do not read keys that are in the database.

@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use crate::agents::judge::{Before, Judged, NO_AGENT, max_runs};
 use crate::agents::{AgentSettings, AgentToken, Agents, NewAgent, SignedInAgent, TokenStanding};
 use crate::error::{Refusal, StoreError};
 use crate::postgres::append;
@@ -32,9 +33,6 @@ statements! {
     TOKENS_OF = "agents/tokens_of";
     PRINCIPALS = "agents/principals";
 }
-
-const NO_AGENT: Refusal = Refusal::NotFound("agent");
-const REVOKED: Refusal = Refusal::Conflict("this agent is revoked");
 
 #[async_trait]
 impl Agents for Postgres {
@@ -112,33 +110,10 @@ impl Agents for Postgres {
     }
 }
 
-/// An agent that somebody wants to change, read under its lock.
-struct Judged {
-    token: AuthSessionId,
-    may: bool,
-    revoked: bool,
-}
-
-impl Judged {
-    fn read(rows: &[Row]) -> Result<Self, Fault> {
-        let row = rows.first().ok_or(NO_AGENT)?;
-        let judged = Self {
-            token: AuthSessionId(row.value("token_id")?),
-            may: row.value("may")?,
-            revoked: row.value("revoked")?,
-        };
-        if judged.may { Ok(judged) } else { Err(Refusal::Forbidden.into()) }
-    }
-
-    fn in_use(self) -> Result<Self, Fault> {
-        if self.revoked { Err(REVOKED.into()) } else { Ok(self) }
-    }
-}
-
 impl Postgres {
     async fn try_create_agent(&self, agent: &NewAgent) -> Result<(Agent, bool), Fault> {
         let NewAgent { id, owner, handle, display_name, token, key, .. } = agent;
-        let max_runs = integer(agent.max_runs)?;
+        let max_runs = max_runs(agent.max_runs)?;
         let session = self.session().await?;
         let (transaction, [created]) = session
             .begin([(
@@ -154,7 +129,9 @@ impl Postgres {
         transaction.rollback().await;
         let recalled = session.query(RECALL, &[&id.0, &owner.0, handle, key]).await?;
         let row = recalled.first().ok_or_else(|| Fault::internal("agents/recall gave no row"))?;
-        Ok((there_before(agent, row)?, false))
+        let there = before(row)?.made(agent)?;
+        let gone = || Fault::Contended("what was in the way of an agent went meanwhile".into());
+        Ok((there.ok_or_else(gone)?, false))
     }
 
     async fn try_rotate(
@@ -179,7 +156,7 @@ impl Postgres {
         agent: AgentId,
         settings: &AgentSettings,
     ) -> Result<(Agent, Vec<Event>), Fault> {
-        let max_runs = settings.max_runs.map(integer).transpose()?;
+        let max_runs = settings.max_runs.map(max_runs).transpose()?;
         let session = self.session().await?;
         let (transaction, _) = judge(&session, actor, agent, &[agent.0], Ok).await?;
         let [rows] = transaction.run([(SET, &[&agent.0, &settings.display_name, &max_runs])]).await?;
@@ -211,32 +188,32 @@ async fn judge<'a>(
     actor: UserId,
     agent: AgentId,
     streams: &[Uuid],
-    also: fn(Judged) -> Result<Judged, Fault>,
+    also: fn(Judged) -> Result<Judged, Refusal>,
 ) -> Result<(Transaction<'a>, Judged), Fault> {
     let params: [&(dyn ToSql + Sync); 2] = [&agent.0, &actor.0];
     let (transaction, [_, judged]) = session.begin([(append::LOCK, &[&streams]), (JUDGE, &params)]).await?;
-    transaction.decided(Judged::read(&judged).and_then(also)).await
+    transaction.decided(judged_row(&judged).and_then(|judged| Ok(also(judged.allowed()?)?))).await
 }
 
-/// The agent that a creating call which wrote nothing found, or why it may not be.
-fn there_before(new: &NewAgent, row: &Row) -> Result<Agent, Fault> {
-    let subject: Option<&str> = row.value("subject")?;
-    if subject.is_some_and(|subject| subject != "agent") {
-        return Err(Refusal::NonceReused.into());
-    }
-    if row.value::<Option<Uuid>>("id")?.is_some() {
-        let there = read(row)?;
-        // Without a key it must be this call, repeated after a lost answer.
-        let same = subject.is_some() || (there.owner, &there.handle) == (new.owner, &new.handle);
-        return if same { Ok(there) } else { Err(Refusal::Conflict("this agent id is in use").into()) };
-    }
-    if !row.value::<bool>("may")? {
-        return Err(Refusal::Forbidden.into());
-    }
-    if row.value("taken")? {
-        return Err(Refusal::HandleTaken.into());
-    }
-    Err(Fault::Contended("what was in the way of an agent went meanwhile".into()))
+/// Read under the agent's lock.
+fn judged_row(rows: &[Row]) -> Result<Judged, Fault> {
+    let row = rows.first().ok_or(NO_AGENT)?;
+    Ok(Judged {
+        token: AuthSessionId(row.value("token_id")?),
+        may: row.value("may")?,
+        revoked: row.value("revoked")?,
+    })
+}
+
+/// What a creating call that wrote nothing found.
+fn before(row: &Row) -> Result<Before, Fault> {
+    let there = row.value::<Option<Uuid>>("id")?.is_some();
+    Ok(Before {
+        subject: row.value("subject")?,
+        agent: if there { Some(read(row)?) } else { None },
+        may: row.value("may")?,
+        taken: row.value("taken")?,
+    })
 }
 
 fn read(row: &Row) -> Result<Agent, Fault> {
@@ -250,12 +227,4 @@ fn read(row: &Row) -> Result<Agent, Fault> {
         revoked: row.value("revoked")?,
         created_at: row.value("created_at")?,
     })
-}
-
-/// Runs at one time, as the column has them.
-fn integer(max_runs: u32) -> Result<i32, Fault> {
-    i32::try_from(max_runs)
-        .ok()
-        .filter(|runs| *runs > 0)
-        .ok_or_else(|| Refusal::Invalid("max_runs", "1 to 2147483647").into())
 }

@@ -5,15 +5,15 @@
 //! statement after the lock: a statement keeps the snapshot it began with.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use domain::{Event, EventId, EventKind, Principal, Sender, StreamRef, UserId};
+use domain::Event;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::postgres::notifications::{Notice, Notices};
+pub(super) use crate::log::draft::Draft;
+use crate::postgres::notifications::Notices;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
@@ -22,58 +22,6 @@ use crate::postgres::transaction::{Step, Transaction};
 statements! {
     LOCK = "log/lock";
     APPEND = "log/append";
-}
-
-/// An event that has no seq yet.
-#[derive(Debug, Clone)]
-pub(super) struct Draft {
-    pub(super) stream: StreamRef,
-    pub(super) id: EventId,
-    pub(super) kind: EventKind,
-    pub(super) sender: Sender,
-    /// Unique per stream and sender.
-    pub(super) nonce: Option<String>,
-    /// The body, as JSON text.
-    pub(super) data: Arc<str>,
-    pub(super) trace: Option<Arc<str>>,
-    /// Who is notified of it, once it is written.
-    pub(super) notice: Option<Notice>,
-}
-
-impl Draft {
-    /// An event with a fresh id, of the system, without nonce, of the trace that is under way.
-    pub(super) fn of_system(stream: impl Into<StreamRef>, kind: EventKind, data: &serde_json::Value) -> Self {
-        Self {
-            stream: stream.into(),
-            id: EventId::new(),
-            kind,
-            sender: Sender::System,
-            nonce: None,
-            data: data.to_string().into(),
-            trace: trace::traceparent(),
-            notice: None,
-        }
-    }
-
-    /// An event in the name of a person, with a fresh id, without nonce.
-    pub(super) fn of_user(
-        user: UserId,
-        stream: impl Into<StreamRef>,
-        kind: EventKind,
-        data: &serde_json::Value,
-    ) -> Self {
-        Self::of_member(user.into(), stream, kind, data)
-    }
-
-    /// An event in the name of a person or an agent, with a fresh id, without nonce.
-    pub(super) fn of_member(
-        member: Principal,
-        stream: impl Into<StreamRef>,
-        kind: EventKind,
-        data: &serde_json::Value,
-    ) -> Self {
-        Self { sender: member.into(), ..Self::of_system(stream, kind, data) }
-    }
 }
 
 /// Drafts as the parameters of [`APPEND`]; the events get their seqs in the order given.

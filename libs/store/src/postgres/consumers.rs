@@ -10,8 +10,11 @@ use domain::{AgentId, ConsumerId, RoomId, RunId, SlotSessionId, UserId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::consumers::{AgentPresence, AgentSnapshot, Claim, ConsumerOutcome, Consumers, Kept, TakeConsumer};
-use crate::error::{Refusal, StoreError};
+use crate::consumers::{
+    AgentPresence, AgentSnapshot, BEYOND_HEAD, Claim, ConsumerOutcome, Consumers, Kept, NOT_HELD,
+    TakeConsumer,
+};
+use crate::error::StoreError;
 use crate::postgres::interval::micros;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::runs::{LEASE, LOCK_HELD};
@@ -44,9 +47,6 @@ statements! {
     ROOMS = "consumers/rooms";
 }
 
-/// Another connection has the place.
-pub(super) const NOT_HELD: Refusal = Refusal::Conflict("another connection holds this consumer");
-
 #[async_trait]
 impl Consumers for Postgres {
     async fn take_consumer(&self, attempt: &TakeConsumer) -> Result<ConsumerOutcome, StoreError> {
@@ -78,7 +78,7 @@ impl Consumers for Postgres {
     async fn ack(&self, session: SlotSessionId, seq: u64) -> Result<u64, StoreError> {
         let row = self.row(ACK, &[&session.0, &bigint(seq)]).await?.ok_or(NOT_HELD)?;
         if seq > row.count("head")? {
-            return Err(Refusal::Invalid("seq", "0 to the seq of the newest event").into());
+            return Err(BEYOND_HEAD.into());
         }
         Ok(row.count("cursor")?)
     }

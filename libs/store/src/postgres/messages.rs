@@ -8,15 +8,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{Event, EventId, EventKind, MemberRole, Principal, RoomId};
-use serde_json::json;
+use domain::{Event, EventId, EventKind, Principal, RoomId};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::error::{Refusal, StoreError};
+use crate::messages::rules::{BAD_REPLY, Change, Judged, NO_MESSAGE, NO_ROOM, deleted, edited, same_edit};
 use crate::messages::{Appended, MessageEdit, Messages, NewMessage, Reaction};
-use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::append::{self, Append};
 use crate::postgres::notifications::{CREATE, Notice, Notices, WITHDRAW, by_source};
 use crate::postgres::row::{self, Columns};
 use crate::postgres::sqlstate::Fault;
@@ -35,10 +35,6 @@ statements! {
     UNREACT = "messages/unreact";
     EVENT = "log/event";
 }
-
-const NO_ROOM: Refusal = Refusal::NotFound("room");
-const NO_MESSAGE: Refusal = Refusal::NotFound("message");
-const BAD_REPLY: Refusal = Refusal::Invalid("reply_to", "a message of this room");
 
 #[async_trait]
 impl Messages for Postgres {
@@ -209,29 +205,10 @@ fn repeated_event(message: &NewMessage, row: &Row) -> Result<Event, Fault> {
 }
 
 /// A message and the one who wants to change it, read under the room's lock.
-struct Judged {
-    role: MemberRole,
-    /// A person or an agent: ids are unique over both.
-    sender: Uuid,
-    deleted: bool,
-}
-
-impl Judged {
-    fn read(rows: &[Row]) -> Result<Self, Fault> {
-        let row = rows.first().ok_or(NO_ROOM)?;
-        let sender: Option<Uuid> = row.value("sender_id")?;
-        Ok(Self {
-            role: row.named("role")?,
-            sender: sender.ok_or(NO_MESSAGE)?,
-            deleted: row.value("deleted")?,
-        })
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
-    Add,
-    Remove,
+fn judged(rows: &[Row]) -> Result<Judged, Fault> {
+    let row = rows.first().ok_or(NO_ROOM)?;
+    let sender: Option<Uuid> = row.value("sender_id")?;
+    Ok(Judged { role: row.named("role")?, sender: sender.ok_or(NO_MESSAGE)?, deleted: row.value("deleted")? })
 }
 
 impl Postgres {
@@ -254,30 +231,22 @@ impl Postgres {
     async fn try_edit(&self, edit: &MessageEdit) -> Result<Event, Fault> {
         let session = self.session().await?;
         let (room, actor, message) = (edit.room.0, edit.actor.id(), edit.message.0);
-        let (transaction, [_, judged, earlier]) = session
+        let (transaction, [_, found, earlier]) = session
             .begin([
                 (append::LOCK, &[&[room].as_slice()]),
                 (JUDGE, &[&room, &actor, &edit.actor.kind(), &message]),
                 (EVENT, &[&edit.id.0]),
             ])
             .await?;
-        let (transaction, ()) = transaction.decided(may_edit(edit, &judged)).await?;
+        let may_edit = judged(&found).and_then(|message| Ok(message.may_edit(edit.actor)?));
+        let (transaction, ()) = transaction.decided(may_edit).await?;
         if let Some(row) = earlier.first() {
-            let (transaction, earlier) = transaction.decided(same_edit(edit, row)).await?;
+            let same = row::event(row).and_then(|event| Ok(same_edit(edit, event)?));
+            let (transaction, earlier) = transaction.decided(same).await?;
             transaction.rollback().await;
             return Ok(earlier);
         }
-        let draft = Draft {
-            stream: edit.room.into(),
-            id: edit.id,
-            kind: EventKind::MessageEdited,
-            sender: edit.actor.into(),
-            nonce: None,
-            data: edit.data.clone(),
-            trace: trace::traceparent(),
-            notice: None,
-        };
-        transaction.append_one(draft).await
+        transaction.append_one(edited(edit)).await
     }
 
     async fn try_delete(
@@ -287,19 +256,22 @@ impl Postgres {
         message: EventId,
     ) -> Result<Option<Event>, Fault> {
         let session = self.session().await?;
-        let (transaction, [_, judged]) = session
+        let (transaction, [_, found]) = session
             .begin([
                 (append::LOCK, &[&[room.0].as_slice()]),
                 (JUDGE, &[&room.0, &actor.id(), &actor.kind(), &message.0]),
             ])
             .await?;
-        let (transaction, judged) = transaction.decided(may_delete(actor, &judged)).await?;
-        if judged.deleted {
+        let may_delete = judged(&found).and_then(|message| {
+            message.may_delete(actor)?;
+            Ok(message)
+        });
+        let (transaction, standing) = transaction.decided(may_delete).await?;
+        if standing.deleted {
             transaction.rollback().await;
             return Ok(None);
         }
-        let drafts =
-            [Draft::of_member(actor, room, EventKind::MessageDeleted, &json!({ "event_id": message }))];
+        let drafts = [deleted(actor, room, message)];
         let append = Append::new(&drafts);
         let [_, _, _, _, _, rows] = transaction
             .commit([
@@ -321,60 +293,19 @@ impl Postgres {
             Change::Add => (REACT, &[&room, &message, &actor, &reaction.emoji]),
             Change::Remove => (UNREACT, &[&message, &actor, &reaction.emoji]),
         };
-        let (transaction, [_, judged, changed]) = session
+        let (transaction, [_, found, changed]) = session
             .begin([
                 (append::LOCK, &[&[room].as_slice()]),
                 (JUDGE, &[&room, &actor, &reaction.actor.kind(), &message]),
                 react,
             ])
             .await?;
-        let (transaction, ()) = transaction.decided(may_react(change, &judged)).await?;
+        let may_react = judged(&found).and_then(|message| Ok(message.may_react(change)?));
+        let (transaction, ()) = transaction.decided(may_react).await?;
         if changed.is_empty() {
             transaction.rollback().await;
             return Ok(None);
         }
-        let kind = match change {
-            Change::Add => EventKind::ReactionAdded,
-            Change::Remove => EventKind::ReactionRemoved,
-        };
-        let data = json!({ "event_id": reaction.message, "emoji": reaction.emoji });
-        let draft = Draft::of_member(reaction.actor, reaction.room, kind, &data);
-        transaction.append_one(draft).await.map(Some)
+        transaction.append_one(change.draft(reaction)).await.map(Some)
     }
-}
-
-fn may_edit(edit: &MessageEdit, rows: &[Row]) -> Result<(), Fault> {
-    let judged = Judged::read(rows)?;
-    if judged.sender != edit.actor.id() {
-        return Err(Refusal::Forbidden.into());
-    }
-    if judged.deleted {
-        return Err(Refusal::MessageDeleted.into());
-    }
-    Ok(())
-}
-
-/// The event of this edit, written by a call whose answer was lost.
-fn same_edit(edit: &MessageEdit, row: &Row) -> Result<Event, Fault> {
-    let event = row::event(row)?;
-    let same = event.stream == edit.room.into()
-        && event.kind == EventKind::MessageEdited
-        && event.sender == edit.actor.into();
-    if same { Ok(event) } else { Err(Refusal::NonceReused.into()) }
-}
-
-fn may_delete(actor: Principal, rows: &[Row]) -> Result<Judged, Fault> {
-    let judged = Judged::read(rows)?;
-    if judged.sender != actor.id() && judged.role != MemberRole::Owner {
-        return Err(Refusal::Forbidden.into());
-    }
-    Ok(judged)
-}
-
-fn may_react(change: Change, rows: &[Row]) -> Result<(), Fault> {
-    let judged = Judged::read(rows)?;
-    if judged.deleted && change == Change::Add {
-        return Err(Refusal::MessageDeleted.into());
-    }
-    Ok(())
 }

@@ -34,8 +34,6 @@ use crate::tasks::SigningKey;
 
 mod finish;
 
-pub(super) use finish::tick;
-
 statements! {
     OPEN = "queue/open";
     RENEW = "queue/renew";

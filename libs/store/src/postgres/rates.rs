@@ -9,7 +9,7 @@ use crate::postgres::Postgres;
 use crate::postgres::interval::micros;
 use crate::postgres::row::Columns;
 use crate::postgres::statement::statements;
-use crate::rates::{Bucket, RateDecision, Rates};
+use crate::rates::{Bucket, RateDecision, Rates, time_per_token};
 
 statements! {
     TAKE = "rates/take";
@@ -31,26 +31,5 @@ impl Rates for Postgres {
         // Another call may have taken a token after this one looked: then the wait is that for a whole token.
         let wait = u64::try_from(row.value::<i64>("wait")?).ok().filter(|wait| *wait > 0);
         Ok(RateDecision::Limited { retry_after: wait.map_or(token, Duration::from_micros) })
-    }
-}
-
-/// A microsecond at least, and a year at most (so that no bucket is beyond the database's calendar).
-fn time_per_token(rate: f64) -> Duration {
-    const YEAR: f64 = 365.0 * 86_400.0;
-    let seconds = (1.0 / rate.max(0.0)).clamp(0.000_001, YEAR);
-    Duration::from_secs_f64(if seconds.is_nan() { YEAR } else { seconds })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_rate_has_a_time_per_token() {
-        assert_eq!(time_per_token(5.0), Duration::from_millis(200));
-        assert_eq!(time_per_token(f64::INFINITY), Duration::from_micros(1));
-        for none in [0.0, -1.0, f64::NAN] {
-            assert_eq!(time_per_token(none), Duration::from_secs(365 * 86_400), "{none}");
-        }
     }
 }

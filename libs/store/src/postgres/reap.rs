@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use domain::Invalid;
-use domain::document::{Document, parse_ops};
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::postgres::Postgres;
@@ -15,6 +12,7 @@ use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::{Statement, statements};
 use crate::postgres::transaction::Params;
 use crate::retention::Reaped;
+use crate::retention::patched::{DOCUMENTS, Patched};
 
 statements! {
     TICKETS = "reap/tickets";
@@ -26,9 +24,6 @@ statements! {
     PATCHED = "reap/patched";
     FOLD = "reap/fold";
 }
-
-/// Documents that are in memory at one time.
-const DOCUMENTS: u32 = 16;
 
 impl Postgres {
     /// `Retention::reap`.
@@ -60,7 +55,7 @@ impl Postgres {
         for _ in 0..most.div_ceil(DOCUMENTS) {
             let rows = self.rows(PATCHED, &[&i64::from(DOCUMENTS.min(most))]).await?;
             for row in &rows {
-                let Patched { run, version, doc, last } = Patched::read(row)?;
+                let Patched { run, version, doc, last } = patched(row)?;
                 folded += self.removed(FOLD, &[&run, &version, &doc, &last]).await?;
             }
             if rows.len() < DOCUMENTS as usize {
@@ -71,34 +66,7 @@ impl Postgres {
     }
 }
 
-/// The document of a run, and from which snapshot and to which version it was made.
-struct Patched {
-    run: Uuid,
-    version: i64,
-    doc: String,
-    last: i64,
-}
-
-impl Patched {
-    /// Patches that do not fit are left out: nobody could show them.
-    fn read(row: &Row) -> Result<Self, Fault> {
-        let (run, version) = (row.value("id")?, row.value("doc_version")?);
-        let (doc, ops): (&str, Vec<&str>) = (row.value("doc")?, row.value("ops")?);
-        let last = row.value::<Vec<i64>>("versions")?.last().copied().unwrap_or(version);
-        Ok(match replayed(doc, &ops) {
-            Ok(doc) => Self { run, version, doc, last },
-            Err(error) => {
-                tracing::warn!(%run, %error, "patches of a run that is over do not fit its document");
-                Self { run, version, doc: doc.to_owned(), last: version }
-            }
-        })
-    }
-}
-
-fn replayed(doc: &str, patches: &[&str]) -> Result<String, Invalid> {
-    let mut document = Document::parse(doc)?;
-    for ops in patches {
-        document.replay(&parse_ops(ops)?)?;
-    }
-    Ok(document.to_json())
+fn patched(row: &Row) -> Result<Patched, Fault> {
+    let (versions, ops): (Vec<i64>, Vec<&str>) = (row.value("versions")?, row.value("ops")?);
+    Ok(Patched::new(row.value("id")?, row.value("doc_version")?, row.value("doc")?, &versions, &ops))
 }

@@ -7,7 +7,7 @@
 //! `create`, `members` and `view` hold the longer ones.
 
 use async_trait::async_trait;
-use domain::{Event, EventKind, MemberRole, Principal, RoomId, RoomKind, UserId};
+use domain::{Event, EventKind, Principal, RoomId, UserId};
 use serde_json::json;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -18,11 +18,11 @@ use crate::postgres::row::{self, Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
 use crate::postgres::{Postgres, repeated};
-use crate::rooms::{NewRoom, RoomCreated, RoomSettings, RoomView, Rooms};
+use crate::rooms::rules::{Actor, NO_ROOM, Plan};
+use crate::rooms::{NewRoom, RoomCreated, RoomSettings, RoomView, Rooms, pair};
 
 mod create;
 mod members;
-mod pair;
 mod view;
 
 statements! {
@@ -45,12 +45,10 @@ statements! {
     MEMBERS_BY_HANDLE = "rooms/members_by_handle";
 }
 
-const NO_ROOM: Refusal = Refusal::NotFound("room");
-
 #[async_trait]
 impl Rooms for Postgres {
     async fn create_room(&self, room: &NewRoom) -> Result<RoomCreated, StoreError> {
-        let plan = create::Plan::new(room)?;
+        let plan = Plan::new(room)?;
         repeated!(self.try_create_room(&plan))
     }
 
@@ -61,7 +59,9 @@ impl Rooms for Postgres {
 
     async fn dm_pair(&self, room: RoomId) -> Result<Option<Option<[UserId; 2]>>, StoreError> {
         let row = self.row(PAIR, &[&room.0]).await?;
-        let pair = |row: &Row| row.value::<Option<&str>>("dm_pair")?.map(pair::read).transpose();
+        let pair = |row: &Row| -> Result<_, Fault> {
+            Ok(row.value::<Option<&str>>("dm_pair")?.map(pair::read).transpose()?)
+        };
         Ok(row.as_ref().map(pair).transpose()?)
     }
 
@@ -122,25 +122,9 @@ impl Rooms for Postgres {
 }
 
 /// Who wants to change a room, and the room, read under its lock.
-struct Actor {
-    role: MemberRole,
-    kind: RoomKind,
-    name: Option<String>,
-}
-
-impl Actor {
-    fn read(rows: &[Row]) -> Result<Self, Fault> {
-        let row = rows.first().ok_or(NO_ROOM)?;
-        Ok(Self { role: row.named("role")?, kind: row.named("kind")?, name: row.value("name")? })
-    }
-
-    fn in_group(self, otherwise: &'static str) -> Result<Self, Fault> {
-        if self.kind == RoomKind::Group { Ok(self) } else { Err(Refusal::Conflict(otherwise).into()) }
-    }
-
-    fn owning(self) -> Result<Self, Fault> {
-        if self.role == MemberRole::Owner { Ok(self) } else { Err(Refusal::Forbidden.into()) }
-    }
+fn actor(rows: &[Row]) -> Result<Actor, Fault> {
+    let row = rows.first().ok_or(NO_ROOM)?;
+    Ok(Actor { role: row.named("role")?, kind: row.named("kind")?, name: row.value("name")? })
 }
 
 /// What moving the read mark came to.
@@ -188,14 +172,10 @@ impl Postgres {
         let session = self.session().await?;
         let (transaction, [_, actor]) =
             session.begin([(append::LOCK, &[&[room.0].as_slice()]), (ACTOR, &[&room.0, &user.0])]).await?;
-        let actor =
-            Actor::read(&actor).and_then(|actor| actor.in_group("a dm has no name")).and_then(Actor::owning);
-        let (transaction, actor) = transaction.decided(actor).await?;
-        let drafts = if actor.name.as_deref() == Some(name) {
-            Vec::new()
-        } else {
-            vec![Draft::of_user(user, room, EventKind::RoomUpdated, &json!({ "name": name }))]
-        };
+        let renaming =
+            self::actor(&actor).and_then(|actor| Ok(actor.in_group("a dm has no name")?.owning()?));
+        let (transaction, actor) = transaction.decided(renaming).await?;
+        let drafts = Vec::from_iter(actor.renames(user, room, name));
         let append = Append::new(&drafts);
         let [_, _, rows] = transaction
             .commit([
@@ -206,14 +186,6 @@ impl Postgres {
             .await?;
         Ok(append.events(&rows)?.pop())
     }
-}
-
-/// Nobody like this is there, or may become a member.
-const fn nobody(member: Principal) -> Refusal {
-    Refusal::NotFound(match member {
-        Principal::User(_) => "person",
-        Principal::Agent(_) => "agent",
-    })
 }
 
 /// Members as parameters: their ids, and what each is.
@@ -228,24 +200,4 @@ fn streams(room: Option<RoomId>, members: &[Principal]) -> Vec<Uuid> {
     streams.sort_unstable();
     streams.dedup();
     streams
-}
-
-/// `member.joined` in the room for each of these people and agents, and `room.added` in their inboxes. `head` is the room's
-/// head before the first of them; what each gets of the room begins with their own coming.
-fn joining(
-    actor: UserId,
-    room: RoomId,
-    kind: RoomKind,
-    name: Option<&str>,
-    head: u64,
-    members: &[(Principal, MemberRole)],
-) -> Vec<Draft> {
-    let mut drafts = Vec::with_capacity(members.len() * 2);
-    for ((member, role), head) in members.iter().zip(head..) {
-        let joined = json!({ member.field(): member.id(), "role": role });
-        drafts.push(Draft::of_user(actor, room, EventKind::MemberJoined, &joined));
-        let added = json!({ "room_id": room, "kind": kind, "name": name, "head": head });
-        drafts.push(Draft::of_user(actor, member.stream(), EventKind::RoomAdded, &added));
-    }
-    drafts
 }

@@ -8,6 +8,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 use uuid::Uuid;
 
+pub(super) use crate::number::bigint;
 use crate::postgres::sqlstate::Fault;
 
 /// Columns by name; what does not fit is a fault of ours.
@@ -63,9 +64,4 @@ pub(super) fn sender(kind: &str, id: Option<Uuid>) -> Result<Sender, Fault> {
 pub(super) fn principal(row: &Row, kind: &str, id: &str) -> Result<Principal, Fault> {
     Principal::from_parts(row.value(kind)?, row.value(id)?)
         .map_err(|error| Fault::internal(error.to_string()))
-}
-
-/// A number as `bigint`: beyond its range it is the largest, which no seq reaches.
-pub(super) fn bigint(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -16,12 +16,13 @@ use domain::{Event, Principal, RoomId, RunId, SlotSessionId, UserId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::error::{Refusal, StoreError};
+use crate::error::StoreError;
 use crate::messages::NewMessage;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
 use crate::postgres::{Postgres, repeated};
+use crate::runs::rules::finish_status;
 use crate::runs::{
     FinishRun, Known, NewRun, OpenRun, Patch, PatchOutcome, Requested, RescueRules, Rescued, Run, RunCreated,
     RunUpdate, Runs, Started,
@@ -29,7 +30,6 @@ use crate::runs::{
 
 mod cancel;
 mod create;
-pub(super) mod events;
 mod finish;
 pub(super) mod locked;
 pub(super) mod moves;
@@ -65,8 +65,6 @@ statements! {
     OPEN = "runs/open";
     UPDATES = "runs/updates";
 }
-
-pub(super) const NO_RUN: Refusal = Refusal::NotFound("run");
 
 #[async_trait]
 impl Runs for Postgres {
@@ -109,7 +107,7 @@ impl Runs for Postgres {
     }
 
     async fn finish_run(&self, finish: &FinishRun) -> Result<(Run, Vec<Event>), StoreError> {
-        let status = finish::status(finish.status)?;
+        let status = finish_status(finish.status)?;
         repeated!(self.try_finish(finish, status))
     }
 

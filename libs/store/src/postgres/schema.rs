@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio_postgres::{Client, Row};
 
 use crate::error::StoreError;
+use crate::migration::{Migration, Noted, check_history, migrations};
 use crate::postgres::connect::Connector;
 use crate::postgres::pool::Session;
 use crate::postgres::roles;
@@ -38,38 +39,17 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(100);
 /// A migration that waits longer for a table lets go: those who queue behind it are serving.
 const LOCK_TIMEOUT: &str = "5s";
 
-/// A migration of this binary.
-#[derive(Debug)]
-pub struct Migration {
-    /// Counts from 1, without holes.
-    pub version: u32,
-    /// `verb_noun`.
-    pub name: &'static str,
-    sql: &'static str,
-}
-
-macro_rules! migrations {
-    ($($version:literal $name:literal $file:literal;)*) => {
-        /// The migrations that this binary knows, in order.
-        pub const MIGRATIONS: &[Migration] = &[$(Migration {
-            version: $version,
-            name: $name,
-            sql: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres/", $file)),
-        }),*];
-    };
-}
-
 migrations! {
-    1 "create_people" "0001_create_people.sql";
-    2 "create_log" "0002_create_log.sql";
-    3 "create_agents" "0003_create_agents.sql";
-    4 "create_runs" "0004_create_runs.sql";
-    5 "create_tasks" "0005_create_tasks.sql";
-    6 "create_presence" "0006_create_presence.sql";
-    7 "create_notifications" "0007_create_notifications.sql";
-    8 "add_expiry_to_tickets" "0008_add_expiry_to_tickets.sql";
-    9 "create_signing_keys" "0009_create_signing_keys.sql";
-    10 "add_trace_to_task_queue" "0010_add_trace_to_task_queue.sql";
+    1 "create_people" "postgres/0001_create_people.sql";
+    2 "create_log" "postgres/0002_create_log.sql";
+    3 "create_agents" "postgres/0003_create_agents.sql";
+    4 "create_runs" "postgres/0004_create_runs.sql";
+    5 "create_tasks" "postgres/0005_create_tasks.sql";
+    6 "create_presence" "postgres/0006_create_presence.sql";
+    7 "create_notifications" "postgres/0007_create_notifications.sql";
+    8 "add_expiry_to_tickets" "postgres/0008_add_expiry_to_tickets.sql";
+    9 "create_signing_keys" "postgres/0009_create_signing_keys.sql";
+    10 "add_trace_to_task_queue" "postgres/0010_add_trace_to_task_queue.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration, and with the rights of roles. Tests name
@@ -79,16 +59,6 @@ pub fn schema_digest() -> String {
     let rights = Sha256::new().chain_update(roles::GRANTS);
     let whole = MIGRATIONS.iter().fold(rights, |digest, migration| digest.chain_update(migration.checksum()));
     whole.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-impl Migration {
-    fn checksum(&self) -> Vec<u8> {
-        Sha256::digest(self.sql.as_bytes()).to_vec()
-    }
-
-    fn label(&self) -> String {
-        format!("{:04}_{}", self.version, self.name)
-    }
 }
 
 /// A migration that was applied just now.
@@ -211,13 +181,6 @@ pub(super) async fn run(
         .map_err(|error| statement_fault(statement.name, &error).0.into())
 }
 
-/// A row of `schema_migrations`.
-struct Noted {
-    version: u32,
-    name: String,
-    checksum: Vec<u8>,
-}
-
 impl Noted {
     fn read(row: &Row) -> Result<Self, Fault> {
         let version: i32 = row.value("version")?;
@@ -244,33 +207,6 @@ fn version_of(noted: &[Noted]) -> SchemaVersion {
     }
 }
 
-/// What is noted must be the beginning of what is known.
-fn check_history(noted: &[Noted], known: &[Migration]) -> Result<(), StoreError> {
-    if let Some(newest) = noted.last().filter(|newest| newest.version as usize > known.len()) {
-        return Err(StoreError::Schema(format!(
-            "the database has migration {:04}_{}, this release knows {} only: use the newer release",
-            newest.version,
-            newest.name,
-            known.len()
-        )));
-    }
-    for (place, have) in noted.iter().enumerate() {
-        let Some(ours) = known.get(place).filter(|ours| ours.version == have.version) else {
-            return Err(StoreError::Schema(format!(
-                "the database has migration {:04}_{} but not the one before it",
-                have.version, have.name
-            )));
-        };
-        if ours.checksum() != have.checksum {
-            return Err(StoreError::Schema(format!(
-                "the database was migrated by another text of {}: a migration that was released must not be changed",
-                ours.label()
-            )));
-        }
-    }
-    Ok(())
-}
-
 async fn apply(client: &Client, migration: &Migration) -> Result<(), StoreError> {
     let fault =
         |error: &tokio_postgres::Error| StoreError::from(statement_fault(&migration.label(), error).0);
@@ -281,45 +217,4 @@ async fn apply(client: &Client, migration: &Migration) -> Result<(), StoreError>
     client.batch_execute(migration.sql).await.map_err(|error| fault(&error))?;
     run(client, RECORD, &[&version, &migration.name, &migration.checksum()]).await?;
     client.batch_execute("COMMIT").await.map_err(|error| fault(&error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_is_the_folder() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations/postgres");
-        let mut files: Vec<String> = std::fs::read_dir(folder)
-            .expect("the folder of migrations")
-            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-            .collect();
-        files.sort();
-        let known: Vec<String> = MIGRATIONS.iter().map(|known| format!("{}.sql", known.label())).collect();
-        assert_eq!(known, files);
-        for (place, migration) in MIGRATIONS.iter().enumerate() {
-            assert_eq!(migration.version as usize, place + 1, "versions have no holes");
-        }
-    }
-
-    fn noted(migration: &Migration) -> Noted {
-        Noted { version: migration.version, name: migration.name.into(), checksum: migration.checksum() }
-    }
-
-    #[test]
-    fn another_history_is_refused() {
-        let mut history: Vec<Noted> = MIGRATIONS.iter().map(noted).collect();
-        assert!(check_history(&history, MIGRATIONS).is_ok());
-        assert!(check_history(&history[..1], MIGRATIONS).is_ok());
-
-        let newer = check_history(&history, &MIGRATIONS[..1]).expect_err("newer than the binary");
-        assert!(newer.to_string().contains("use the newer release"), "{newer}");
-
-        let hole = check_history(&history[1..], MIGRATIONS).expect_err("a hole");
-        assert!(hole.to_string().contains("not the one before"), "{hole}");
-
-        history[0].checksum = vec![0; 32];
-        let changed = check_history(&history, MIGRATIONS).expect_err("a changed text");
-        assert!(changed.to_string().contains("another text of 0001_create_people"), "{changed}");
-    }
 }

@@ -9,9 +9,8 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::error::{Refusal, StoreError};
+use crate::error::StoreError;
 use crate::postgres::interval::micros;
-use crate::postgres::queue::tick;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
@@ -19,6 +18,7 @@ use crate::postgres::transaction::Step;
 use crate::postgres::{Postgres, repeated};
 use crate::queue::Next;
 use crate::retention::{TaskRunLimits, TrimmedTaskRuns};
+use crate::tasks::stored::{FULL, NO_TASK, PAUSED, SCHEDULER, StoredHook, signature};
 use crate::tasks::{
     CalledHook, Hook, HookSignature, NewTask, NewTaskRun, Queued, SigningKey, Task, TaskEdit, TaskFilter,
     TaskRights, TaskRun, Tasks,
@@ -27,8 +27,7 @@ use crate::tasks::{
 mod read;
 mod write;
 
-use read::{read_run, read_task, signature};
-use write::StoredHook;
+use read::{read_run, read_task};
 
 statements! {
     JUDGE = "tasks/judge";
@@ -66,13 +65,6 @@ statements! {
     TRIM_DELIVERIES = "tasks/trim_deliveries";
     BURY = "tasks/bury";
 }
-
-const NO_TASK: Refusal = Refusal::NotFound("task");
-const PAUSED: Refusal = Refusal::Conflict("the task is paused, or its owner is disabled");
-const FULL: Refusal = Refusal::Conflict("as many runs of the task are queued as may be");
-const TOO_MANY: Refusal =
-    Refusal::Conflict("you have as many tasks as one person may have; delete some first");
-const SCHEDULER: &str = "scheduler";
 
 #[async_trait]
 impl Tasks for Postgres {
@@ -204,7 +196,7 @@ impl Tasks for Postgres {
             if self.row(STOP_RUN, &[&id.0]).await?.is_some() {
                 break;
             }
-            let (tick, at) = tick(next).map_or((None, None), |(tick, at)| (Some(tick), at));
+            let (tick, at) = next.tick().map_or((None, None), |(tick, at)| (Some(tick.0), at));
             if let Some(row) = self.row(CANCEL_QUEUED, &[&id.0, &bigint(version), &tick, &at]).await? {
                 self.unblock_next(&[row.value("task_id")?]).await;
                 break;
@@ -246,16 +238,8 @@ impl Postgres {
         let runs = row.count("runs")?;
         let deliveries = self.rows(TRIM_DELIVERIES, &[&micros(limits.deliveries), &most]).await?.len() as u64;
         let tasks = self.rows(BURY, &[&most]).await?.len() as u64;
-        let full = u64::from(batch);
-        let next = if runs >= full {
-            // There is more of the same page.
-            Some(after.unwrap_or(TaskId(Uuid::nil())))
-        } else {
-            row.value::<Option<Uuid>>("next")?.map(TaskId)
-        };
-        // Behind the last task there may be more of what lies in no page.
-        let next = next.or((deliveries >= full || tasks >= full).then_some(TaskId(Uuid::max())));
-        Ok(TrimmedTaskRuns { runs, deliveries, tasks, next })
+        let last = row.value::<Option<Uuid>>("next")?.map(TaskId);
+        Ok(TrimmedTaskRuns { runs, deliveries, tasks, next: None }.going_on(batch, after, last))
     }
 
     /// Why a run was not queued: it was before, or may not be.

@@ -3,6 +3,8 @@
 //! A call is made and comes to its end under the lock of its agent's stream, as everything that its run does, and that of the
 //! person's. Its own row says by compare-and-swap which end that is: the first answer, its deadline, or the end of its run.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use domain::{AgentId, Event, RoomId, RunId, Sender, ToolCallId, UserId};
 use tokio_postgres::Row;
@@ -10,10 +12,10 @@ use tokio_postgres::Row;
 use crate::error::{Refusal, StoreError};
 use crate::postgres::notifications::WITHDRAW;
 use crate::postgres::row::Columns;
-use crate::postgres::runs::events::{Resolved, json_text};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::statement::statements;
 use crate::postgres::{Postgres, append, repeated};
+use crate::tools::judge::{NO_CALL, TOO_LATE, ended};
 use crate::tools::{NewToolCall, Resolution, ToolCall, Tools};
 
 mod call;
@@ -31,9 +33,6 @@ statements! {
     EXPIRE = "tools/expire";
     CANCEL = "tools/cancel";
 }
-
-const NO_CALL: Refusal = Refusal::NotFound("tool call");
-const TOO_LATE: Refusal = Refusal::Conflict("this call was answered already, or its time is over");
 
 #[async_trait]
 impl Tools for Postgres {
@@ -93,20 +92,6 @@ impl Postgres {
     }
 }
 
-/// `tool.resolved`, for the agent and for the person.
-fn ended(call: &ToolCall, by: Sender) -> Result<[append::Draft; 2], Fault> {
-    Resolved {
-        call: call.id,
-        run: call.run,
-        agent: call.agent,
-        user: call.user,
-        status: call.status.as_str(),
-        result: call.result.as_deref(),
-        error: call.error.as_deref(),
-    }
-    .drafts(by)
-}
-
 fn read(row: &Row) -> Result<ToolCall, Fault> {
     let args = json_text(row, "args")?.ok_or_else(|| Fault::internal("a call without arguments"))?;
     Ok(ToolCall {
@@ -122,4 +107,9 @@ fn read(row: &Row) -> Result<ToolCall, Fault> {
         result: json_text(row, "result")?,
         error: row.value("error")?,
     })
+}
+
+/// A column of JSON text.
+fn json_text(row: &Row, column: &str) -> Result<Option<Arc<str>>, Fault> {
+    Ok(row.value::<Option<&str>>(column)?.map(Arc::from))
 }

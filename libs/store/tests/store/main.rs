@@ -3,4 +3,5 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod postgres;
+mod sqlite;
 mod suite;

@@ -208,7 +208,7 @@ fn a_node_of_a_role_needs_a_database() {
         assert!(message.contains("database.url: \"\" in the default"), "{message}");
         assert!(message.contains("postgres://user:password@host/database"), "{message}");
     }
-    assert_eq!(Settings::default().check_role(RoleName::All), Ok(()), "the command says what can be done");
+    assert_eq!(Settings::default().check_role(RoleName::All), Ok(()), "it has the embedded one");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use domain::AgentId;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::consumers::{AgentPresence, AgentStatus};
+use crate::consumers::AgentPresence;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 
@@ -18,11 +18,9 @@ pub(super) fn read_all(rows: &[Row]) -> Result<Vec<AgentPresence>, Fault> {
 }
 
 fn read(row: &Row) -> Result<AgentPresence, Fault> {
-    let status = match row.value("status")? {
-        "online" => AgentStatus::Online,
-        "busy" => AgentStatus::Busy,
-        "offline" => AgentStatus::Offline,
-        other => return Err(Fault::internal(format!("an agent that is {other:?}"))),
-    };
-    Ok(AgentPresence { agent: AgentId(row.value("agent_id")?), status, version: row.count("version")? })
+    Ok(AgentPresence {
+        agent: AgentId(row.value("agent_id")?),
+        status: row.named("status")?,
+        version: row.count("version")?,
+    })
 }

@@ -3,7 +3,6 @@
 //! Who identifies takes the runs from the former holder: they go back to the queue and are told anew, at places they keep.
 //! Who resumes goes on with them. The same connection that asks again, after a lost answer, keeps what it has.
 
-use domain::run::Change;
 use domain::{ConsumerId, RunId, Sender, SlotSessionId};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -14,12 +13,12 @@ use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append, Draft};
 use crate::postgres::interval::micros;
 use crate::postgres::row::{Columns, bigint};
-use crate::postgres::runs::events::requested;
-use crate::postgres::runs::locked::{LockedRun, ids};
-use crate::postgres::runs::moves::Move;
+use crate::postgres::runs::locked::ids;
+use crate::postgres::runs::moves::requested;
 use crate::postgres::runs::{PLACED, TRANSFER};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::transaction::Transaction;
+use crate::runs::locked::{LockedRun, Move};
 
 /// A place before it is taken, under its lock.
 struct Place {
@@ -76,7 +75,7 @@ impl Postgres {
         }
         let runs = transaction.locked_runs(&held).await;
         let (transaction, runs) = transaction.decided(runs).await?;
-        let moves = handed_back(&runs);
+        let moves: Vec<Move<'_>> = runs.iter().filter_map(LockedRun::handed_back).collect();
         let moved = transaction.move_runs(&moves, Sender::System, &streams).await;
         let (transaction, drafts) = transaction.decided(moved).await?;
         let append = Append::new(&drafts);
@@ -128,11 +127,6 @@ impl Postgres {
         let runs = ids(&runs)?.into_iter().map(RunId).collect();
         Ok(ConsumerOutcome::Taken { slot, events: Vec::new(), runs })
     }
-}
-
-/// What becomes of runs whose holder is replaced.
-fn handed_back(runs: &[LockedRun]) -> Vec<Move<'_>> {
-    runs.iter().filter_map(|run| Some(Move { run, to: run.after(Change::HandBack)?, refund: 1 })).collect()
 }
 
 impl Transaction<'_> {

@@ -2,25 +2,16 @@
 
 use std::collections::HashMap;
 
-use domain::{Event, EventId, NotificationId, NotificationKind, RoomId, UserId};
+use domain::{Event, EventId, NotificationId};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::CREATE;
+pub(in crate::postgres) use crate::notifications::Notice;
 use crate::postgres::row::{self, Columns};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::transaction::{Step, Transaction};
-
-/// Somebody is to be notified of an event that is written in the same transaction.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::postgres) struct Notice {
-    pub(in crate::postgres) user: UserId,
-    pub(in crate::postgres) kind: NotificationKind,
-    pub(in crate::postgres) room: RoomId,
-    /// The message, run or tool call that it is about.
-    pub(in crate::postgres) source: Uuid,
-}
 
 /// Notices as the parameters of [`CREATE`]. The streams of these people must be locked.
 #[derive(Debug, Default)]

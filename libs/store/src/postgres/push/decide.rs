@@ -37,20 +37,17 @@ impl Batch {
     }
 
     fn add(&mut self, decided: &Decided) {
-        let step = |otherwise| if decided.waited { otherwise } else { "decided" };
-        let (step, reason, again, push) = match decided.outcome {
-            Outcome::Over(reason) => (Some(step("dropped")), Some(reason), None, None),
-            Outcome::Push(reason) => (Some(step("released")), Some(reason), None, None),
-            Outcome::Waits(reason, delay) => {
-                (Some("decided"), Some(reason), Some(micros(delay)), Some(micros(delay)))
-            }
+        let step = decided.step();
+        let (again, push) = match decided.outcome {
+            Outcome::Over(_) | Outcome::Push(_) => (None, None),
+            Outcome::Waits(_, delay) => (Some(micros(delay)), Some(micros(delay))),
             // 0: when its push is due.
-            Outcome::WaitsOn => (None, None, Some(0), None),
-            Outcome::Later(pause) => (None, None, Some(micros(pause).max(1)), None),
+            Outcome::WaitsOn => (Some(0), None),
+            Outcome::Later(pause) => (Some(micros(pause).max(1)), None),
         };
         self.ids.push(decided.notification.0);
-        self.steps.push(step);
-        self.reasons.push(reason.map(domain::notification::Reason::as_str));
+        self.steps.push(step.map(|(step, _)| step));
+        self.reasons.push(step.map(|(_, reason)| reason.as_str()));
         self.again.push(again);
         self.push.push(push);
         self.pushed.push(matches!(decided.outcome, Outcome::Push(_)));

@@ -41,8 +41,8 @@ impl<'a> Batch<'a> {
             versions: all().map(|run| bigint(run.version)).collect(),
             attempts: all().map(|run| attempt(run.next)).collect(),
             pauses: all().map(|run| pause(run.next)).collect(),
-            ticks: all().map(|run| tick(run.next).map(|(id, _)| id)).collect(),
-            times: all().map(|run| tick(run.next).and_then(|(_, at)| at)).collect(),
+            ticks: all().map(|run| run.next.tick().map(|(id, _)| id.0)).collect(),
+            times: all().map(|run| run.next.tick().and_then(|(_, at)| at)).collect(),
         }
     }
 
@@ -76,14 +76,6 @@ fn pause(next: Next) -> i64 {
     match next {
         Next::Retry { after, .. } => micros(after),
         Next::Tick { .. } | Next::Nothing => 0,
-    }
-}
-
-pub(in crate::postgres) fn tick(next: Next) -> Option<(Uuid, Option<Timestamp>)> {
-    match next {
-        Next::Retry { otherwise, .. } => Some((otherwise.0, None)),
-        Next::Tick { id, at } => Some((id.0, at)),
-        Next::Nothing => None,
     }
 }
 

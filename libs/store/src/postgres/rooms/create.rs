@@ -4,88 +4,34 @@
 //! the first made. Where they share none (the same id or key from elsewhere) the unique indexes decide,
 //! and the loser begins anew.
 
-use domain::{Event, MemberRole, Principal, RoomId, RoomKind};
+use domain::{Event, Principal, RoomId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{CREATE, ENABLED, JOIN, RECALL, REMEMBER, ids_and_kinds, joining, nobody, pair, streams};
-use crate::error::{Refusal, StoreError};
+use super::{CREATE, ENABLED, JOIN, RECALL, REMEMBER, ids_and_kinds, streams};
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append};
 use crate::postgres::row::{self, Columns};
 use crate::postgres::sqlstate::Fault;
+use crate::rooms::rules::{Before, Plan, Recalled, joining};
 use crate::rooms::{NewRoom, RoomCreated};
 
-const NO_DM: &str = "an agent has no dms; add it to a group";
-
-/// A room to be created, checked.
-pub(super) struct Plan<'a> {
-    room: &'a NewRoom,
-    /// The creator first, nobody twice.
-    members: Vec<Principal>,
-    pair: Option<String>,
+/// Looks, under the lock, for what was there before and at the members.
+fn judge(plan: &Plan<'_>, rows: &[Row], enabled: &[Row]) -> Result<Before, Fault> {
+    let enabled: Vec<Principal> =
+        enabled.iter().map(|row| row::principal(row, "kind", "id")).collect::<Result<_, Fault>>()?;
+    Ok(plan.judge(&recalled(rows)?, &enabled)?)
 }
 
-impl<'a> Plan<'a> {
-    pub(super) fn new(room: &'a NewRoom) -> Result<Self, StoreError> {
-        let mut members = vec![Principal::User(room.creator)];
-        for member in &room.members {
-            if !members.contains(member) {
-                members.push(*member);
-            }
-        }
-        let pair = match (room.kind, members.as_slice()) {
-            (RoomKind::Group, _) => None,
-            (RoomKind::Dm, [Principal::User(one), Principal::User(other)]) => {
-                Some(pair::written(*one, *other))
-            }
-            (RoomKind::Dm, [_, Principal::Agent(_)]) => return Err(Refusal::Conflict(NO_DM).into()),
-            (RoomKind::Dm, _) => return Err(Refusal::Invalid("members", "one other person").into()),
-        };
-        Ok(Self { room, members, pair })
-    }
-
-    /// The creator owns the room.
-    fn roles(&self) -> Vec<(Principal, MemberRole)> {
-        let role = |place| if place == 0 { MemberRole::Owner } else { MemberRole::Member };
-        self.members.iter().enumerate().map(|(place, member)| (*member, role(place))).collect()
-    }
-
-    fn name(&self) -> Option<&'a str> {
-        self.room.name.as_deref().filter(|_| self.room.kind == RoomKind::Group)
-    }
-
-    /// Looks, under the lock, for what was there before and at the members.
-    fn judge(&self, recalled: &[Row], enabled: &[Row]) -> Result<Before, Fault> {
-        let recalled = recalled.first().ok_or_else(|| Fault::internal("rooms/recall gave no row"))?;
-        if let Some(subject) = recalled.value::<Option<&str>>("subject")? {
-            if subject != "room" {
-                return Err(Refusal::NonceReused.into());
-            }
-            return Ok(Before::Made(RoomId(recalled.value("created_id")?)));
-        }
-        if let Some(id) = recalled.value::<Option<Uuid>>("repeated")? {
-            return Ok(Before::Made(RoomId(id)));
-        }
-        let enabled: Vec<Principal> =
-            enabled.iter().map(|row| row::principal(row, "kind", "id")).collect::<Result<_, Fault>>()?;
-        if !enabled.contains(&self.room.creator.into()) {
-            return Err(Refusal::Forbidden.into());
-        }
-        if let Some(missing) = self.members.iter().find(|member| !enabled.contains(member)) {
-            return Err(nobody(*missing).into());
-        }
-        Ok(recalled.value::<Option<Uuid>>("dm")?.map_or(Before::Nothing, |id| Before::Dm(RoomId(id))))
-    }
-}
-
-/// What a creating call finds.
-enum Before {
-    Nothing,
-    /// The pair talks already.
-    Dm(RoomId),
-    /// This call was made before.
-    Made(RoomId),
+fn recalled(rows: &[Row]) -> Result<Recalled, Fault> {
+    let row = rows.first().ok_or_else(|| Fault::internal("rooms/recall gave no row"))?;
+    let subject: Option<String> = row.value("subject")?;
+    let created: Option<Uuid> = row.value("created_id")?;
+    Ok(Recalled {
+        used: subject.zip(created.map(RoomId)),
+        repeated: row.value::<Option<Uuid>>("repeated")?.map(RoomId),
+        dm: row.value::<Option<Uuid>>("dm")?.map(RoomId),
+    })
 }
 
 impl Postgres {
@@ -100,7 +46,7 @@ impl Postgres {
                 (ENABLED, &[&ids, &kinds]),
             ])
             .await?;
-        let (transaction, before) = transaction.decided(plan.judge(&recalled, &enabled)).await?;
+        let (transaction, before) = transaction.decided(judge(plan, &recalled, &enabled)).await?;
         let there_before = |room| RoomCreated { room, created: false, events: Vec::new() };
         match before {
             Before::Nothing => {}

@@ -2,19 +2,16 @@
 
 use std::collections::HashMap;
 
-use domain::{Event, EventKind, MemberRole, Principal, RoomId, Sender, UserId};
-use serde_json::json;
+use domain::{Event, MemberRole, Principal, RoomId, Sender, UserId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{ACTOR, Actor, JOIN, LEAVE, LEAVER, NEWCOMERS, PROMOTE, ids_and_kinds, joining, nobody, streams};
-use crate::error::Refusal;
+use super::{ACTOR, JOIN, LEAVE, LEAVER, NEWCOMERS, PROMOTE, actor as read_actor, ids_and_kinds, streams};
 use crate::postgres::Postgres;
-use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::append::{self, Append};
 use crate::postgres::row::{self, Columns, bigint};
 use crate::postgres::sqlstate::Fault;
-
-const DM_KEEPS_MEMBERS: &str = "a dm keeps its two members";
+use crate::rooms::rules::{self, DM_KEEPS_MEMBERS, Leaver, NO_ROOM, joining};
 
 impl Postgres {
     pub(super) async fn try_add_members(
@@ -32,9 +29,8 @@ impl Postgres {
                 (NEWCOMERS, &[&room.0, &ids, &kinds]),
             ])
             .await?;
-        let decision = Actor::read(&as_actor)
-            .and_then(|actor| actor.in_group(DM_KEEPS_MEMBERS))
-            .and_then(Actor::owning)
+        let decision = read_actor(&as_actor)
+            .and_then(|actor| Ok(actor.in_group(DM_KEEPS_MEMBERS)?.owning()?))
             .and_then(|actor| Ok((actor, newcomers(members, &found)?, head_of(room, &locked)?)));
         let (transaction, (as_actor, newcomers, head)) = transaction.decided(decision).await?;
         if newcomers.is_empty() {
@@ -70,19 +66,15 @@ impl Postgres {
                 (LEAVER, &[&room.0, &member.id(), &member.kind()]),
             ])
             .await?;
-        let decision = Actor::read(&as_actor)
-            .and_then(|actor| actor.in_group(DM_KEEPS_MEMBERS))
-            .and_then(|as_actor| if member == actor.into() { Ok(as_actor) } else { as_actor.owning() })
-            .and_then(|_| Leaver::read(room, &locked, &leaver));
+        let decision = read_actor(&as_actor)
+            .and_then(|actor| Ok(actor.in_group(DM_KEEPS_MEMBERS)?))
+            .and_then(|as_actor| if member == actor.into() { Ok(as_actor) } else { Ok(as_actor.owning()?) })
+            .and_then(|_| read_leaver(room, &locked, &leaver));
         let (transaction, leaver) = transaction.decided(decision).await?;
-        let Some(Leaver { heir, head }) = leaver else {
+        let Some(leaver) = leaver else {
             transaction.rollback().await;
             return Ok(Vec::new());
         };
-        let mut left = json!({ member.field(): member.id() });
-        if let Some(heir) = heir {
-            left["new_owner"] = json!(heir);
-        }
         let ended = match member {
             Principal::Agent(agent) => {
                 transaction.end_runs(agent, Some(room), Sender::User(actor), &concerned).await
@@ -90,18 +82,12 @@ impl Postgres {
             Principal::User(_) => Ok(Vec::new()),
         };
         let (transaction, mut drafts) = transaction.decided(ended).await?;
-        let said = drafts.iter().filter(|draft| draft.stream == room.into()).count() as u64;
-        // Delivery of the room ends before its `member.left`: nodes may hear of this one first.
-        let removed = json!({ "room_id": room, "seq": head + said + 1 });
-        drafts.extend([
-            Draft::of_user(actor, room, EventKind::MemberLeft, &left),
-            Draft::of_user(actor, member.stream(), EventKind::RoomRemoved, &removed),
-        ]);
+        drafts.extend(leaver.leaves(actor, room, member, &drafts));
         let append = Append::new(&drafts);
         let [_, _, rows] = transaction
             .commit([
                 (LEAVE, &[&room.0, &member.id()]),
-                (PROMOTE, &[&room.0, &heir]),
+                (PROMOTE, &[&room.0, &leaver.heir]),
                 (append::APPEND, &append.params()),
             ])
             .await?;
@@ -115,14 +101,7 @@ fn newcomers(asked: &[Principal], found: &[Row]) -> Result<Vec<(Principal, Membe
     for row in found {
         present.insert(row::principal(row, "kind", "id")?, row.value("present")?);
     }
-    let mut newcomers = Vec::new();
-    for member in asked {
-        // Whoever is taken once counts as present, should they be named twice.
-        if !present.insert(*member, true).ok_or(nobody(*member))? {
-            newcomers.push((*member, MemberRole::Member));
-        }
-    }
-    Ok(newcomers)
+    Ok(rules::newcomers(asked, present)?)
 }
 
 fn head_of(room: RoomId, locked: &[Row]) -> Result<u64, Fault> {
@@ -131,20 +110,11 @@ fn head_of(room: RoomId, locked: &[Row]) -> Result<u64, Fault> {
             return row.count("head");
         }
     }
-    Err(Refusal::NotFound("room").into())
+    Err(NO_ROOM.into())
 }
 
 /// Somebody who is in the room and goes.
-struct Leaver {
-    /// Who becomes owner then.
-    heir: Option<Uuid>,
-    /// Head of the room before.
-    head: u64,
-}
-
-impl Leaver {
-    fn read(room: RoomId, locked: &[Row], rows: &[Row]) -> Result<Option<Self>, Fault> {
-        let Some(row) = rows.first() else { return Ok(None) };
-        Ok(Some(Self { heir: row.value("heir")?, head: head_of(room, locked)? }))
-    }
+fn read_leaver(room: RoomId, locked: &[Row], rows: &[Row]) -> Result<Option<Leaver>, Fault> {
+    let Some(row) = rows.first() else { return Ok(None) };
+    Ok(Some(Leaver { heir: row.value("heir")?, head: head_of(room, locked)? }))
 }

@@ -1,16 +1,12 @@
 //! Asking for a run to be stopped, and stopping all runs of an agent.
 
 use domain::run::Change;
-use domain::{AgentId, Event, EventKind, Principal, RoomId, RunId, RunStatus, Sender};
-use serde::Serialize;
+use domain::{AgentId, Event, Principal, RoomId, RunId, Sender};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::events::draft;
-use super::locked::{LockedRun, ids};
-use super::moves::Move;
-use super::{ASK_TO_STOP, LOCK, MAY_CANCEL, NO_RUN, OF_AGENT, READ, read};
-use crate::error::Refusal;
+use super::locked::{self, ids};
+use super::{ASK_TO_STOP, LOCK, MAY_CANCEL, OF_AGENT, READ, read};
 use crate::postgres::Postgres;
 use crate::postgres::append::{self, Append, Draft};
 use crate::postgres::consumers::ROOMS;
@@ -20,6 +16,9 @@ use crate::postgres::sqlstate::Fault;
 use crate::postgres::transaction::{Step, Transaction};
 use crate::queue::Fence;
 use crate::runs::Run;
+use crate::runs::events::to_be_stopped;
+use crate::runs::locked::{LockedRun, Move};
+use crate::runs::rules::NO_RUN;
 
 impl Postgres {
     /// Asks a run to stop; in the name of a run of a task, if there is a fence.
@@ -49,28 +48,9 @@ impl Postgres {
 
 fn judge(locked: &[Row], may: &[Row]) -> Result<LockedRun, Fault> {
     let may = may.first().ok_or(NO_RUN)?;
-    if !may.value::<bool>("sees")? {
-        return Err(NO_RUN.into());
-    }
-    if !may.value::<bool>("may")? {
-        return Err(Refusal::Forbidden.into());
-    }
-    let run = LockedRun::read(locked.first().ok_or(NO_RUN)?)?;
-    if run.standing.status.is_final() && run.standing.status != RunStatus::Cancelled {
-        return Err(Refusal::Conflict("this run is over already").into());
-    }
+    let run = locked::read(locked.first().ok_or(NO_RUN)?)?;
+    run.stoppable(may.value("sees")?, may.value("may")?)?;
     Ok(run)
-}
-
-/// `run.cancel_requested`.
-fn to_be_stopped(run: &LockedRun, by: Sender) -> Result<Draft, Fault> {
-    #[derive(Serialize)]
-    struct Body {
-        run_id: RunId,
-        room_id: RoomId,
-    }
-    let body = Body { run_id: run.id, room_id: run.room };
-    draft(run.agent, EventKind::RunCancelRequested, by, &body)
 }
 
 impl Transaction<'_> {
@@ -89,10 +69,7 @@ impl Transaction<'_> {
     ) -> Result<Vec<Draft>, Fault> {
         let [open] = self.run([(OF_AGENT, &[&agent.0, &room.map(Uuid::from)])]).await?;
         let runs = self.locked_runs(&ids(&open)?).await?;
-        let moves: Vec<Move<'_>> = runs
-            .iter()
-            .filter_map(|run| Some(Move { run, to: run.after(Change::AgentRevoked)?, refund: 0 }))
-            .collect();
+        let moves: Vec<Move<'_>> = runs.iter().filter_map(|run| run.moved(Change::AgentRevoked)).collect();
         self.move_runs(&moves, by, locked).await
     }
 

@@ -1,26 +1,23 @@
 //! Asking for runs, alone or by a message.
 
-use domain::{AgentId, Event, EventId, EventKind, RunId};
-use serde_json::json;
+use domain::{EventId, RunId};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::events::requested;
 use super::locked::ids;
+use super::moves::requested;
 use super::{CREATE, JUDGE, OFFER, READ, read};
-use crate::error::Refusal;
 use crate::messages::{Appended, NewMessage};
 use crate::postgres::Postgres;
-use crate::postgres::append::{self, Append, Draft};
+use crate::postgres::append::{self, Append};
 use crate::postgres::messages;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::transaction::{Step, Transaction};
 use crate::queue::Fence;
+use crate::runs::rules::{Asked, Made, Verdict, copy};
 use crate::runs::{NewRun, Requested, RunCreated};
-
-const TOO_LONG: Refusal = Refusal::Conflict("too many agents have asked each other in turn");
 
 /// Runs as the parameters of `runs/judge` and `runs/create`.
 struct Batch<'a> {
@@ -69,60 +66,22 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// What becomes of asking for a run.
-enum Verdict {
-    /// It is made, so far along its chain.
-    New(i32),
-    /// It was made before.
-    Known(RunId),
-    Refused(Refusal),
+/// What becomes of each, from the rows of `runs/judge`.
+fn verdicts(runs: &[NewRun], rows: &[Row]) -> Result<Vec<Verdict>, Fault> {
+    if rows.len() != runs.len() {
+        return Err(Fault::internal("another number of verdicts than of runs"));
+    }
+    runs.iter().zip(rows).map(|(run, row)| Ok(asked(row)?.verdict(run))).collect()
 }
 
-impl Verdict {
-    fn read(run: &NewRun, row: &Row) -> Result<Self, Fault> {
-        if !row.value::<bool>("requester_in")? {
-            return Ok(Self::Refused(Refusal::NotFound("room")));
-        }
-        if let Some(known) = row.value::<Option<Uuid>>("known")? {
-            return Ok(if row.value("same")? {
-                Self::Known(RunId(known))
-            } else {
-                Self::Refused(Refusal::NonceReused)
-            });
-        }
-        if !row.value::<bool>("agent_in")? {
-            return Ok(Self::Refused(Refusal::NotFound("agent")));
-        }
-        let hops: i32 = row.value("hops")?;
-        Ok(if i64::from(hops) > i64::from(run.max_hops) { Self::Refused(TOO_LONG) } else { Self::New(hops) })
-    }
-
-    fn read_all(runs: &[NewRun], rows: &[Row]) -> Result<Vec<Self>, Fault> {
-        if rows.len() != runs.len() {
-            return Err(Fault::internal("another number of verdicts than of runs"));
-        }
-        runs.iter().zip(rows).map(|(run, row)| Self::read(run, row)).collect()
-    }
-}
-
-/// Runs that were made, and what is to be told of them.
-struct Made<'a> {
-    runs: Vec<&'a NewRun>,
-    requested: Vec<Draft>,
-}
-
-impl Made<'_> {
-    /// `run.created` of each, after what `before` gives for it, then `run.requested` of those that have a place.
-    fn drafts(self, before: impl Fn(&NewRun) -> Option<Draft>) -> Vec<Draft> {
-        let mut drafts = Vec::with_capacity(self.runs.len() * 3);
-        for run in self.runs {
-            drafts.extend(before(run));
-            let body = json!({ "run_id": run.id, "agent_id": run.agent });
-            drafts.push(Draft::of_member(run.requester, run.room, EventKind::RunCreated, &body));
-        }
-        drafts.extend(self.requested);
-        drafts
-    }
+fn asked(row: &Row) -> Result<Asked, Fault> {
+    Ok(Asked {
+        requester_in: row.value("requester_in")?,
+        agent_in: row.value("agent_in")?,
+        hops: row.value("hops")?,
+        known: row.value::<Option<Uuid>>("known")?.map(RunId),
+        same: row.value("same")?,
+    })
 }
 
 impl Postgres {
@@ -138,7 +97,7 @@ impl Postgres {
         let steps: [Step<'_>; 2] = [(append::LOCK, &streams), (JUDGE, &questions)];
         let session = self.session().await?;
         let (transaction, [_, rows]) = session.begin_within(fence, steps).await?;
-        let verdict = Verdict::read_all(asked, &rows)
+        let verdict = verdicts(asked, &rows)
             .and_then(|mut verdicts| verdicts.pop().ok_or_else(|| Fault::internal("no verdict")));
         let (transaction, verdict) = transaction.decided(verdict).await?;
         let hops = match verdict {
@@ -178,8 +137,8 @@ impl Postgres {
             [(append::LOCK, &streams), (messages::APPEND, &appending), (JUDGE, &questions)];
         let session = self.session().await?;
         let (transaction, [_, appended, rows]) = session.begin_within(fence, steps).await?;
-        let judged = the_message(&alone, &appended)
-            .and_then(|appended| Ok((appended, Verdict::read_all(runs, &rows)?)));
+        let judged =
+            the_message(&alone, &appended).and_then(|appended| Ok((appended, verdicts(runs, &rows)?)));
         let (transaction, (appended, verdicts)) = transaction.decided(judged).await?;
         let mut outcome = Requested { appended, events: Vec::new(), runs: Vec::new(), refused: Vec::new() };
         if !outcome.appended.fresh {
@@ -212,21 +171,6 @@ fn the_message(alone: &messages::Batch<'_>, rows: &[Row]) -> Result<Appended, Fa
     Ok(outcome?)
 }
 
-/// A message as it stands in the stream of an agent that it mentions. Its nonce is the message's id, by which it is found when that
-/// is deleted.
-fn copy(message: &Event, agent: AgentId) -> Draft {
-    Draft {
-        stream: agent.into(),
-        id: EventId::new(),
-        kind: message.kind.clone(),
-        sender: message.sender,
-        nonce: Some(message.id.to_string()),
-        data: message.data.clone(),
-        trace: message.trace.clone(),
-        notice: None,
-    }
-}
-
 impl Transaction<'_> {
     /// Makes runs, so far along their chains, that a message asks for, and gives them the places that are free.
     async fn make<'a>(
@@ -235,7 +179,7 @@ impl Transaction<'_> {
         message: Option<EventId>,
     ) -> Result<Made<'a>, Fault> {
         if runs.is_empty() {
-            return Ok(Made { runs: Vec::new(), requested: Vec::new() });
+            return Ok(Made::default());
         }
         let (batch, message) = (Batch::of(runs), message.map(Uuid::from));
         let [made, offered] =

@@ -1,31 +1,18 @@
 //! The end of a run by its holder.
 
-use domain::run::{Change, Reason};
-use domain::{Event, FinishStatus, RunStatus, Sender};
+use domain::run::Reason;
+use domain::{Event, FinishStatus, Sender};
 use tokio_postgres::Row;
 
-use super::locked::LockedRun;
-use super::{FINISH, LOCK, NO_RUN, OWN, READ, read};
-use crate::error::Refusal;
+use super::{FINISH, LOCK, OWN, READ, locked, read};
 use crate::postgres::Postgres;
 use crate::postgres::append;
 use crate::postgres::row::bigint;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::transaction::Params;
+use crate::runs::locked::LockedRun;
+use crate::runs::rules::{Found, NO_RUN};
 use crate::runs::{FinishRun, Run};
-
-/// How a holder may end its run.
-pub(super) fn status(status: RunStatus) -> Result<FinishStatus, Refusal> {
-    const ALLOWED: Refusal = Refusal::Invalid("status", "succeeded, failed or cancelled");
-    status.as_str().parse().map_err(|_| ALLOWED)
-}
-
-/// What a finishing call finds.
-enum Found {
-    Held(domain::run::Standing),
-    /// This execution came to this end before: the answer was lost.
-    Ended,
-}
 
 impl Postgres {
     pub(super) async fn try_finish(
@@ -63,16 +50,7 @@ fn judge(
     locked: &[Row],
     own: &[Row],
 ) -> Result<(LockedRun, Found), Fault> {
-    let run = LockedRun::read(locked.first().ok_or(NO_RUN)?)?;
-    let holds = run.holder == Some(finish.holder.session);
-    if run.epoch == finish.holder.epoch {
-        if holds && let Some(to) = run.after(Change::Finish(status)) {
-            return Ok((run, Found::Held(to)));
-        }
-        // Whoever resumed meanwhile asks under another session.
-        if run.standing.is_ended_by(status) && (holds || !own.is_empty()) {
-            return Ok((run, Found::Ended));
-        }
-    }
-    Err(Refusal::Conflict("this execution of the run is over, or another consumer has it").into())
+    let run = locked::read(locked.first().ok_or(NO_RUN)?)?;
+    let found = run.finished(finish, status, !own.is_empty())?;
+    Ok((run, found))
 }

@@ -3,28 +3,19 @@
 
 use std::collections::BTreeSet;
 
-use domain::run::{Reason, Standing};
-use domain::{AgentId, NotificationKind, Principal, RoomId, RunId, RunStatus, Sender};
+use domain::run::Reason;
+use domain::{AgentId, RoomId, RunId, RunStatus, Sender, ToolCallId, UserId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::events::{Resolved, finished, requested};
-use super::locked::LockedRun;
 use super::{MOVE, OFFER};
 use crate::postgres::append::Draft;
-use crate::postgres::notifications::Notice;
-use crate::postgres::row::{Columns, bigint};
+use crate::postgres::row::{self, Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::tools;
 use crate::postgres::transaction::{Step, Transaction};
-
-/// A run that goes from where it stands to somewhere else, away from its holder or its queue.
-pub(in crate::postgres) struct Move<'a> {
-    pub(in crate::postgres) run: &'a LockedRun,
-    pub(in crate::postgres) to: Standing,
-    /// How many of its executions do not count.
-    pub(in crate::postgres) refund: i32,
-}
+use crate::runs::events::{Request, Resolved, finished};
+use crate::runs::locked::{LockedRun, Move};
 
 impl Transaction<'_> {
     /// Moves runs, in somebody's name. `locked` are the streams that the transaction holds. Gives what is to be appended.
@@ -68,15 +59,15 @@ impl Transaction<'_> {
         let ids: Vec<Uuid> = runs.iter().map(|run| run.id.0).collect();
         let agents: BTreeSet<Uuid> = runs.iter().map(|run| run.agent.0).collect();
         let agents: Vec<Uuid> = agents.into_iter().collect();
-        let [changed, cancelled, offered] =
+        let [changed, gone, offered] =
             self.run([change, (tools::CANCEL, &[&ids]), (OFFER, &[&agents])]).await?;
-        self.withdraw(&cancelled).await?;
+        self.withdraw(&gone).await?;
         if changed.len() != runs.len() {
             return Err(Fault::internal("a run moved although it was locked"));
         }
         let mut drafts = Vec::new();
-        for row in &cancelled {
-            drafts.extend(Resolved::cancelled(row)?.drafts(by)?);
+        for row in &gone {
+            drafts.extend(cancelled(row, by)?);
         }
         for row in &changed {
             drafts.push(left(row, runs, by)?);
@@ -98,19 +89,38 @@ impl Transaction<'_> {
     }
 }
 
-/// What is told of a run that left its holder or its queue; to who asked for it, unless it was cancelled.
+/// What is told of a run that left its holder or its queue.
 fn left(row: &Row, runs: &[&LockedRun], by: Sender) -> Result<Draft, Fault> {
-    let status: RunStatus = row.named("status")?;
+    let (id, status) = (RunId(row.value("id")?), row.named("status")?);
     if status == RunStatus::Queued {
         return requested(row);
     }
-    let (run, room) = (RunId(row.value("id")?), RoomId(row.value("room_id")?));
-    let asked = runs.iter().find(|locked| locked.id == run).map(|locked| locked.requester);
-    let notice = match asked {
-        Some(Principal::User(user)) if status != RunStatus::Cancelled => {
-            Some(Notice { user, kind: NotificationKind::RunFinished, room, source: run.0 })
-        }
-        _ => None,
+    let run = runs.iter().find(|run| run.id == id);
+    Ok(finished(run.ok_or_else(|| Fault::internal("a run moved that was not to"))?, status, by)?)
+}
+
+/// `run.requested`, from the columns `id, room_id, agent_id, requester_kind, requester_id, input`.
+pub(in crate::postgres) fn requested(row: &Row) -> Result<Draft, Fault> {
+    let request = Request {
+        run: RunId(row.value("id")?),
+        room: RoomId(row.value("room_id")?),
+        agent: AgentId(row.value("agent_id")?),
+        requester: row::principal(row, "requester_kind", "requester_id")?,
+        input: row.value("input")?,
     };
-    Ok(Draft { notice, ..finished(run, room, AgentId(row.value("agent_id")?), status, by)? })
+    Ok(request.draft()?)
+}
+
+/// `tool.resolved`, twice, of a call that went with its run, from the columns `id, run_id, agent_id, user_id`.
+fn cancelled(row: &Row, by: Sender) -> Result<[Draft; 2], Fault> {
+    let call = Resolved {
+        call: ToolCallId(row.value("id")?),
+        run: RunId(row.value("run_id")?),
+        agent: AgentId(row.value("agent_id")?),
+        user: UserId(row.value("user_id")?),
+        status: "cancelled",
+        result: None,
+        error: None,
+    };
+    Ok(call.drafts(by)?)
 }

@@ -13,10 +13,8 @@ use crate::error::StoreError;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::{Postgres, repeated};
+use crate::runs::rules::KEPT_PATCHES;
 use crate::runs::{Patch, PatchOutcome};
-
-/// Patches that are kept when a snapshot is written, for watchers that are a little behind.
-const KEPT: i64 = 64;
 
 impl Postgres {
     pub(super) async fn flush(&self, patches: &[Patch]) -> Result<Vec<PatchOutcome>, StoreError> {
@@ -41,7 +39,7 @@ impl Postgres {
             .await?
             .transact([
                 (LOCK, &[&runs]),
-                (PATCH, &[&runs, &sessions, &epochs, &bases, &ops, &snapshots, &KEPT]),
+                (PATCH, &[&runs, &sessions, &epochs, &bases, &ops, &snapshots, &i64::from(KEPT_PATCHES)]),
             ])
             .await?;
         if verdicts.len() != patches.len() {

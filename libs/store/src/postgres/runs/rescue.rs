@@ -6,20 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::run::{Change, Standing};
 use domain::{AgentId, Sender};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::locked::LockedRun;
-use super::moves::Move;
-use super::{LOCK, STALLED};
+use super::{LOCK, STALLED, locked};
 use crate::error::StoreError;
 use crate::postgres::append;
 use crate::postgres::interval::micros;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::{Postgres, repeated};
+use crate::runs::locked::Move;
 use crate::runs::{RescueRules, Rescued};
 
 /// A page of runs that may stand still.
@@ -90,27 +88,12 @@ impl Postgres {
         let streams = session.streams_of(asked).await?;
         let (transaction, [_, rows]) =
             session.begin([(append::LOCK, &[&streams]), (LOCK, &[&asked])]).await?;
-        let (transaction, runs) = transaction.decided(LockedRun::read_all(&rows)).await?;
-        let moves: Vec<Move<'_>> =
-            runs.iter().filter_map(|run| Some(Move { run, to: run.rescued(rules)?, refund: 0 })).collect();
+        let (transaction, runs) = transaction.decided(locked::read_all(&rows)).await?;
+        let moves: Vec<Move<'_>> = runs.iter().filter_map(|run| run.rescued(rules)).collect();
         let drafts = transaction.move_runs(&moves, Sender::System, &streams).await;
         let (transaction, drafts) = transaction.decided(drafts).await?;
         let events = transaction.append_all(&drafts).await?;
         let runs = moves.iter().map(|one| (one.run.id, one.run.version)).collect();
         Ok(Rescued { events, runs, agents: Vec::new() })
-    }
-}
-
-impl LockedRun {
-    /// Where a run is moved that stands still; none for one that does not.
-    fn rescued(&self, rules: &RescueRules) -> Option<Standing> {
-        let changes = [
-            (self.to_be_stopped_for() >= Some(rules.cancel_grace), Change::CancelGrace),
-            (self.worked_on_for() >= Some(rules.max_runtime), Change::MaxRuntime),
-            (self.lease_is_over() && self.attempts < rules.max_attempts, Change::HolderLost),
-            (self.lease_is_over(), Change::HolderLostForGood),
-            (self.queued_for() >= rules.queue_limit, Change::QueueLimit),
-        ];
-        changes.into_iter().filter(|(due, _)| *due).find_map(|(_, change)| self.after(change))
     }
 }

@@ -6,14 +6,14 @@ use domain::{RunId, SlotSessionId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{LOCK_AGENT, NO_RUN, READ, START, read};
-use crate::error::Refusal;
+use super::{LOCK_AGENT, READ, START, read};
+use crate::consumers::NOT_HELD;
 use crate::postgres::Postgres;
-use crate::postgres::consumers::NOT_HELD;
 use crate::postgres::interval::micros;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
 use crate::runs::Started;
+use crate::runs::rules::{NO_RUN, NOT_OFFERED, NOT_QUEUED};
 
 impl Postgres {
     pub(super) async fn try_start(
@@ -52,10 +52,5 @@ fn started(rows: &[Row]) -> Result<bool, Fault> {
     if row.value::<Option<bool>>("running")? == Some(true) {
         return Ok(false);
     }
-    Err(Refusal::Conflict(if row.value("waits")? {
-        "this run waits for a place: it was not offered yet"
-    } else {
-        "this run is not queued: it was started already, or is over"
-    })
-    .into())
+    Err(if row.value("waits")? { NOT_OFFERED } else { NOT_QUEUED }.into())
 }

@@ -4,23 +4,16 @@ use std::time::Duration;
 
 use domain::task::{Priority, QueueReason, QueueState};
 use domain::{NodeId, TaskId, TaskRunId, UserId};
+use jiff::Timestamp;
 use tokio_postgres::Row;
+use tokio_postgres::types::Timestamp as Until;
 use uuid::Uuid;
 
 use crate::postgres::queue::number;
 use crate::postgres::row::Columns;
 use crate::postgres::sqlstate::Fault;
-use crate::tasks::{HookSignature, Task, TaskRun, TaskSettings};
-
-pub(super) fn signature(text: Option<&str>) -> Result<Option<HookSignature>, Fault> {
-    match text {
-        None => Ok(None),
-        Some("none") => Ok(Some(HookSignature::None)),
-        Some("standard") => Ok(Some(HookSignature::Standard)),
-        Some("github") => Ok(Some(HookSignature::Github)),
-        Some(other) => Err(Fault::internal(format!("a hook with signature {other:?}"))),
-    }
-}
+use crate::tasks::stored::signature;
+use crate::tasks::{Task, TaskRun, TaskSettings};
 
 pub(super) fn read_task(row: &Row) -> Result<Task, Fault> {
     let action: &str = row.value("action_text")?;
@@ -62,6 +55,11 @@ pub(super) fn read_run(row: &Row) -> Result<TaskRun, Fault> {
         }
         None => (row.named("status")?, None),
     };
+    // A run that hung was given to the session that never was good, and is nowhere.
+    let lease_expires_at = match row.value::<Option<Until<Timestamp>>>("lease_until")? {
+        Some(Until::Value(until)) => Some(until),
+        Some(Until::NegInfinity | Until::PosInfinity) | None => None,
+    };
     Ok(TaskRun {
         id: TaskRunId(row.value("id")?),
         task: TaskId(row.value("task_id")?),
@@ -70,8 +68,8 @@ pub(super) fn read_run(row: &Row) -> Result<TaskRun, Fault> {
         trigger: row.named("trigger")?,
         attempt,
         epoch: row.count("epoch")?,
-        node: row.value::<Option<Uuid>>("node_id")?.map(NodeId),
-        lease_expires_at: row.value("lease_until")?,
+        node: row.value::<Option<Uuid>>("node_id")?.filter(|node| !node.is_nil()).map(NodeId),
+        lease_expires_at,
         scheduled_for: row.value("scheduled_for")?,
         due_at: row.value("due_at")?,
         created_at: row.value("created_at")?,

@@ -1,21 +1,18 @@
 //! Making and editing tasks.
 
 use domain::TaskRunId;
-use domain::task::Action;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::read::read_task;
-use super::{
-    COUNT_OWN, CREATE, EDIT, HOLD_OWNER, JUDGE, KNOWN, NO_TASK, PLAN, READ, RECALL, REMEMBER, TOO_MANY,
-    UNPLAN,
-};
+use super::{COUNT_OWN, CREATE, EDIT, HOLD_OWNER, JUDGE, KNOWN, PLAN, READ, RECALL, REMEMBER, UNPLAN};
 use crate::error::Refusal;
 use crate::postgres::Postgres;
 use crate::postgres::pool::Session;
 use crate::postgres::row::{Columns, bigint};
 use crate::postgres::sqlstate::Fault;
-use crate::tasks::{Hook, HookSignature, NewTask, Task, TaskEdit, TaskSettings};
+use crate::tasks::stored::{Judged, NO_TASK, Stored, StoredHook, TOO_MANY};
+use crate::tasks::{NewTask, Task, TaskEdit};
 
 impl Postgres {
     pub(super) async fn try_create_task(&self, task: &NewTask) -> Result<(Task, bool), Fault> {
@@ -151,63 +148,7 @@ impl Session {
 /// What `tasks/judge` says.
 fn judge(rows: &[Row]) -> Result<(), Fault> {
     let row = rows.first().ok_or_else(|| Fault::internal("tasks/judge gave no row"))?;
-    if !row.value::<bool>("may")? {
-        return Err(Refusal::Forbidden.into());
-    }
-    if !row.value::<bool>("room_in")? {
-        return Err(Refusal::NotFound("room").into());
-    }
-    if !row.value::<bool>("agent_in")? {
-        return Err(Refusal::NotFound("agent").into());
-    }
-    Ok(())
-}
-
-/// Settings as they are stored.
-struct Stored {
-    action: String,
-    room: Option<Uuid>,
-    agent: Option<Uuid>,
-    cost: i64,
-    max_runtime: i64,
-    retries: i32,
-}
-
-impl Stored {
-    fn of(settings: &TaskSettings) -> Result<Self, Fault> {
-        let agent = match settings.action {
-            Action::AgentRun { agent_id, .. } => Some(agent_id.0),
-            _ => None,
-        };
-        Ok(Self {
-            action: serde_json::to_string(&settings.action)
-                .map_err(|error| Fault::internal(format!("an action: {error}")))?,
-            room: settings.action.room().map(Uuid::from),
-            agent,
-            cost: settings.priority.cost(),
-            max_runtime: i64::try_from(settings.max_runtime.as_millis()).unwrap_or(i64::MAX),
-            retries: i32::try_from(settings.retries).unwrap_or(i32::MAX),
-        })
-    }
-}
-
-/// A hook, or none, as it is stored.
-pub(super) struct StoredHook<'a> {
-    pub(super) hash: Option<&'a [u8]>,
-    pub(super) signature: Option<&'static str>,
-    pub(super) key: Option<&'a [u8]>,
-}
-
-impl<'a> StoredHook<'a> {
-    pub(super) fn of(hook: Option<&'a Hook>) -> Self {
-        Self {
-            hash: hook.map(|hook| hook.hash.as_slice()),
-            signature: hook.map(|hook| match hook.signature {
-                HookSignature::None => "none",
-                HookSignature::Standard => "standard",
-                HookSignature::Github => "github",
-            }),
-            key: hook.and_then(|hook| hook.key.as_ref()).map(|key| key.0.as_slice()),
-        }
-    }
+    let judged =
+        Judged { may: row.value("may")?, room_in: row.value("room_in")?, agent_in: row.value("agent_in")? };
+    Ok(judged.verdict()?)
 }

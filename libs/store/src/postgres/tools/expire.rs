@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{EXPIRE, GO_ON, OVERDUE, ended, read};
+use super::{EXPIRE, GO_ON, OVERDUE, read};
 use crate::error::StoreError;
 use crate::postgres::append::{self, Draft};
 use crate::postgres::row::Columns;
@@ -16,6 +16,7 @@ use crate::postgres::runs::LOCK as LOCK_RUNS;
 use crate::postgres::sqlstate::Fault;
 use crate::postgres::{Postgres, repeated};
 use crate::tools::ToolCall;
+use crate::tools::judge::ended;
 
 /// Calls of one agent whose time is over, and what is to be locked for their end.
 #[derive(Default)]

@@ -182,6 +182,8 @@ pub(crate) async fn who_hangs_is_taken_from(world: World) {
     assert_eq!(chores.store.tidy_queue(HOUR).await.expect("tidied"), 0, "within the grace");
     assert_eq!(chores.store.tidy_queue(std::time::Duration::ZERO).await.expect("tidied"), 1);
     assert_eq!(chores.store.tidy_queue(std::time::Duration::ZERO).await.expect("tidied"), 0);
+    let seen = chores.run(hanging.id).await;
+    assert_eq!((seen.status, seen.node, seen.lease_expires_at), (TaskRunStatus::Running, None, None));
     let answer: Result<bool, StoreError> = chores.store.holds(&fence(session, &hanging)).await;
     assert!(!answer.expect("an answer"));
     assert!(chores.store.holds(&fence(session, &working)).await.expect("an answer"));

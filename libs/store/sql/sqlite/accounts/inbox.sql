@@ -1,0 +1,2 @@
+-- Creates the inbox of a person (?1).
+INSERT INTO streams (id, kind) VALUES (?1, 'user')

@@ -1,0 +1,2 @@
+-- The present epoch.
+SELECT log_epoch FROM log_state

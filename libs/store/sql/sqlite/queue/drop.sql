@@ -1,0 +1,2 @@
+-- Removes a run (?1) from the queue.
+DELETE FROM task_queue WHERE id = ?1

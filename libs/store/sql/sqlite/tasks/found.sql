@@ -1,0 +1,2 @@
+-- A run (?1), for whoever has been judged.
+SELECT * FROM task_run_documents WHERE id = ?1
