@@ -46,6 +46,7 @@ pub fn router(settings: &HttpSettings, parts: Parts) -> Result<Router, RouterErr
     let api = Api::new(parts, settings.clone(), text.into());
     let (routes, _) = routes::with_limits(&api).split_for_parts();
     Ok(routes
+        .merge(routes::pages())
         .fallback(routes::not_found)
         .method_not_allowed_fallback(routes::method_not_allowed)
         .layer(from_fn_with_state(api.clone(), deadline))

@@ -19,6 +19,7 @@ pub mod auth;
 pub mod autocomplete;
 pub mod devices;
 pub mod events;
+mod front;
 pub mod hooks;
 pub mod jwks;
 pub mod members;
@@ -113,6 +114,11 @@ fn signed_in() -> OpenApiRouter<Api> {
         .routes(routes!(admin::keys::list))
         .routes(routes!(admin::keys::rotate))
         .routes(routes!(admin::keys::retire))
+}
+
+/// What browsers are shown: no part of the interface, so not in its document.
+pub(crate) fn pages() -> axum::Router<Api> {
+    axum::Router::new().route("/", axum::routing::get(front::page))
 }
 
 pub(crate) async fn not_found(request: Request) -> Problem {

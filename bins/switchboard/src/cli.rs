@@ -78,6 +78,12 @@ pub enum Command {
         #[command(flatten)]
         administered: Administered,
     },
+    /// Copies the embedded database and the keys into a new folder, while they are in use.
+    Backup {
+        /// The folder; it must not be there yet.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+    },
     /// Asks the node of this configuration, at its `admin.listen`, whether it is well: for health checks of containers.
     Healthcheck {
         /// What is asked.
@@ -109,6 +115,7 @@ impl Command {
             Self::Cluster(_)
             | Self::Node { .. }
             | Self::Healthcheck { .. }
+            | Self::Backup { .. }
             | Self::Agent(_)
             | Self::DemoAgent(_) => None,
             Self::Nodes(administered)
@@ -352,6 +359,7 @@ mod tests {
             "switchboard doctor --data-dir d",
             "switchboard doctor --role gateway",
             "switchboard keys list --data-dir d",
+            "switchboard backup copy",
             "switchboard healthcheck",
             "switchboard healthcheck live",
             "switchboard node api --tethered",

@@ -3,6 +3,7 @@
 mod administered;
 mod agent;
 mod all;
+mod backup;
 mod demo_agent;
 mod doctor;
 mod healthcheck;
@@ -58,6 +59,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Keys(KeysCommand::Retire { kid, at_once: false, .. }) => finish(keys::retire(settings, kid)),
         Command::Keys(KeysCommand::Retire { kid, at_once: true, .. }) => finish(keys::expel(settings, kid)),
         Command::Nodes(_) => finish(nodes::run(settings)),
+        Command::Backup { dir } => finish(backup::run(settings, dir)),
         Command::Doctor { role, .. } => finish(doctor::run(settings, role)),
         Command::Healthcheck { about } => finish(healthcheck::run(settings, about)),
         Command::Agent(arguments) => finish(agent::run(arguments, settings)),
@@ -136,7 +138,7 @@ async fn store(settings: &Settings) -> Result<std::sync::Arc<dyn store::Store>, 
     if !settings.embedded.file.exists() {
         require_database(settings)?;
     }
-    Ok(node::open_store(settings, &prometheus::Registry::new()).await?)
+    Ok(node::join_store(settings, &prometheus::Registry::new()).await?)
 }
 
 /// The role by its name on the command line.

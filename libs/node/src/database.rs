@@ -1,5 +1,6 @@
 //! The database of a process, and one that can't be used, told to whoever gave its URL.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use domain::ErrorKind;
@@ -17,13 +18,38 @@ use crate::settings::Settings;
 /// It can't be reached or opened, or lacks migrations.
 pub async fn open_store(settings: &Settings, registry: &Registry) -> Result<Arc<dyn Store>, NoDatabase> {
     if settings.is_embedded() {
-        let (file, registry) = (settings.embedded.file.clone(), registry.clone());
-        // A panic in there is a fault of ours, told by its own line in the log.
-        let opened = tokio::task::spawn_blocking(move || Sqlite::open(&file, &registry)).await;
-        let opened =
-            opened.map_err(|error| StoreError::Internal(error.to_string())).and_then(|opened| opened);
-        return Ok(Arc::new(opened.map_err(NoDatabase::Other)?));
+        on_file(settings, registry, Sqlite::open).await
+    } else {
+        on_postgres(settings, registry).await
     }
+}
+
+/// Opens the database of the settings for a command, beside the processes that serve it: it is neither made nor migrated.
+///
+/// # Errors
+///
+/// It can't be reached or opened, or is not as this release needs it.
+pub async fn join_store(settings: &Settings, registry: &Registry) -> Result<Arc<dyn Store>, NoDatabase> {
+    if settings.is_embedded() {
+        on_file(settings, registry, Sqlite::join).await
+    } else {
+        on_postgres(settings, registry).await
+    }
+}
+
+async fn on_file(
+    settings: &Settings,
+    registry: &Registry,
+    open: fn(&Path, &Registry) -> Result<Sqlite, StoreError>,
+) -> Result<Arc<dyn Store>, NoDatabase> {
+    let (file, registry) = (settings.embedded.file.clone(), registry.clone());
+    // A panic in there is a fault of ours, told by its own line in the log.
+    let opened = tokio::task::spawn_blocking(move || open(&file, &registry)).await;
+    let opened = opened.map_err(|error| StoreError::Internal(error.to_string())).and_then(|opened| opened);
+    Ok(Arc::new(opened.map_err(NoDatabase::Other)?))
+}
+
+async fn on_postgres(settings: &Settings, registry: &Registry) -> Result<Arc<dyn Store>, NoDatabase> {
     match Postgres::connect(&settings.database, registry).await {
         Ok(store) => Ok(Arc::new(store)),
         Err(error) => Err(NoDatabase::explain(&settings.database, error).await),

@@ -15,7 +15,7 @@ pub mod settings;
 mod signing;
 
 pub use app::App;
-pub use database::{NoDatabase, open_store};
+pub use database::{NoDatabase, join_store, open_store};
 pub use faces::Faces;
 pub use node::{BuildError, Node, RoleName, VERSION, bind, connector, describe};
 pub use settings::{

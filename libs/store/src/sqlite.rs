@@ -18,6 +18,7 @@ use crate::error::StoreError;
 mod accounts;
 mod agents;
 mod append;
+mod backup;
 mod commands;
 mod consumers;
 mod devices;
@@ -48,6 +49,7 @@ mod transaction;
 mod value;
 mod workers;
 
+pub use backup::backup;
 pub use schema::MIGRATIONS;
 
 use fault::Fault;
@@ -81,15 +83,30 @@ impl Sqlite {
         Self::open_at(path, registry, MIGRATIONS)
     }
 
+    /// Opens the database in this file beside the process that serves it, if one does. It is neither made nor migrated.
+    ///
+    /// # Errors
+    ///
+    /// `Schema` when it is not just as this binary would have it; `Unavailable` when it is not there or can't be opened.
+    pub fn join(path: &Path, registry: &Registry) -> Result<Self, StoreError> {
+        // Before anything makes the file.
+        schema::check(&open::reader(path)?, MIGRATIONS)?;
+        Self::start(path, open::writer(path)?, registry)
+    }
+
     fn open_at(
         path: &Path,
         registry: &Registry,
         known: &[crate::migration::Migration],
     ) -> Result<Self, StoreError> {
-        let metrics = Arc::new(Metrics::register(registry)?);
         let mut writer = open::writer(path)?;
         schema::migrate(&mut writer, path, known)?;
         presence::forget_watch(&writer)?;
+        Self::start(path, writer, registry)
+    }
+
+    fn start(path: &Path, writer: rusqlite::Connection, registry: &Registry) -> Result<Self, StoreError> {
+        let metrics = Arc::new(Metrics::register(registry)?);
         let readers = (0..workers::READERS).map(|_| open::reader(path)).collect::<Result<_, _>>()?;
         Ok(Self { workers: Arc::new(Workers::start(writer, readers, metrics)?) })
     }

@@ -10,7 +10,7 @@ use crate::app::{PASSWORD, TestApp};
 #[tokio::test]
 async fn unknown_paths_and_methods_are_problems() {
     let app = TestApp::start().await;
-    for path in ["/", "/v1", "/v1/nothing", "/v1/auth", "/v1/users/me/", "/v2/users/me"] {
+    for path in ["/v1", "/v1/nothing", "/nothing", "/v1/auth", "/v1/users/me/", "/v2/users/me"] {
         app.get(path).refused(404, "not_found").await;
     }
     let refused = app.call(Method::PATCH, "/v1/users/me").refused(405, "method_not_allowed").await;
@@ -18,6 +18,21 @@ async fn unknown_paths_and_methods_are_problems() {
     app.get("/v1/auth/login").refused(405, "method_not_allowed").await;
     let head = app.call(Method::HEAD, "/.well-known/jwks.json").expect(200).await;
     assert!(head.body.is_null());
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn browsers_are_shown_what_runs_here() {
+    let app = TestApp::start().await;
+    let page = app.get("/").expect(200).await;
+    assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"), "{page:?}");
+    assert!(page.headers["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
+    for part in [node::VERSION, "/v1/auth/login", "switchboard user add", "/v1/openapi.json", "docs/http.md"]
+    {
+        assert!(page.raw.contains(part), "{part}: {}", page.raw);
+    }
+    let forged = app.get("/").header("host", "<script>").expect(200).await;
+    assert!(!forged.raw.contains("<script>"));
     app.stop().await;
 }
 

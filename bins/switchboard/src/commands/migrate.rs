@@ -15,6 +15,9 @@ pub(super) struct Extras {
 }
 
 pub(super) async fn run(settings: Settings, extras: Extras) -> Result<(), Failure> {
+    if settings.is_embedded() && settings.embedded.file.exists() {
+        return embedded(&settings, &extras).await;
+    }
     require_database(&settings)?;
     if extras.create_roles
         && let Err(error) = create_roles(&settings.database).await
@@ -46,6 +49,23 @@ pub(super) async fn run(settings: Settings, extras: Extras) -> Result<(), Failur
         say(format_args!("the log epoch is {epoch} now (it was {before}): clients refetch what they have"))?;
     }
     Ok(())
+}
+
+/// The process that serves an embedded database brings it up itself; what is left to do is a new epoch.
+async fn embedded(settings: &Settings, extras: &Extras) -> Result<(), Failure> {
+    let place = settings.embedded.file.display();
+    if extras.create_roles {
+        return Err(format!("roles are for PostgreSQL; the embedded database ({place}) has none").into());
+    }
+    let store = crate::commands::store(settings).await?;
+    if !extras.new_log_epoch {
+        return say(format_args!("nothing to do: {place} is as this release needs it"));
+    }
+    let before = store.log_epoch().await?;
+    let epoch = store.renew_log_epoch(before).await?;
+    say(format_args!(
+        "the log epoch of {place} is {epoch} now (it was {before}): clients refetch what they have"
+    ))
 }
 
 /// Why roles could not be made, with what somebody can do who may.

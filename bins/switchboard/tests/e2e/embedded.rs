@@ -158,9 +158,56 @@ async fn cluster_of_one_process_on_a_folder_is_alone_there() {
     with_others.env("SWITCHBOARD__CLUSTER__MODE", "multi");
     run(with_others).await.refused(2, &["cluster.mode", "multi", "single"]);
     for role in ["api", "gateway", "worker"] {
-        run(on(&format!("node {role}"))).await.refused(2, &["database.url", "PostgreSQL"]);
+        run(on(&format!("node {role}"))).await.refused(2, &["database.url", "embedded database serves"]);
     }
     alone.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_of_one_process_is_backed_up_while_it_is_written_to() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let listen = Port::reserve();
+    let alone = Alone::start(folder.path(), &listen, "").await;
+    let (api, room, password) = (alone.alex().await, alone.room(), alone.password());
+    let writing = {
+        let api = api.clone();
+        tokio::spawn(async move {
+            for n in 0.. {
+                if api.send_message(room, &NewMessage::new(format!("{n}"))).await.is_err() {
+                    return;
+                }
+            }
+        })
+    };
+    let before = head(&api, room).await;
+    let on = |arguments: &str| {
+        let mut command = program(arguments);
+        command.current_dir(folder.path());
+        command
+    };
+    let said = run(on("backup copy")).await.good();
+    assert!(said.out.contains("looked through") && said.out.contains("migrate --new-log-epoch"), "{said:?}");
+    let after = head(&api, room).await;
+    run(on("backup copy")).await.refused(1, &["copy", "not there yet"]);
+    writing.abort();
+    alone.stop().await;
+
+    // Put back, it is another life of the log.
+    let (old, copy) = (folder.path().join(".switchboard"), folder.path().join("copy"));
+    std::fs::copy(old.join("demo-password"), copy.join("demo-password")).expect("copied");
+    std::fs::remove_dir_all(&old).expect("removed");
+    std::fs::rename(&copy, &old).expect("put back");
+    let renewed = run(on("migrate --new-log-epoch")).await.good();
+    assert!(renewed.out.contains("(it was "), "{renewed:?}");
+    let again = Alone::start(folder.path(), &listen, "").await;
+    assert_eq!(again.password(), password);
+    let kept = head(&again.alex().await, room).await;
+    assert!((before..=after).contains(&kept), "{before} {kept} {after}");
+    again.stop().await;
+}
+
+async fn head(api: &Api, room: RoomId) -> u64 {
+    api.events(room, &Range::Newest, Some(1)).await.expect("a page").items[0].seq
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -59,6 +59,20 @@ pub(super) fn migrate(
     execute(connection, FOUND, &[&LogEpoch::new().0, &Uuid::new_v4().to_string()])
 }
 
+/// For a process beside the one that serves: whether the database is just as this binary would have it.
+pub(super) fn check(connection: &Connection, known: &[Migration]) -> Result<(), StoreError> {
+    let noted = applied(connection)?;
+    check_history(&noted, known)?;
+    if noted.len() < known.len() {
+        return Err(StoreError::Schema(format!(
+            "the embedded database has migration {}, this release needs {}: start `switchboard` of this release on it",
+            noted.len(),
+            known.len()
+        )));
+    }
+    Ok(())
+}
+
 fn applied(connection: &Connection) -> Result<Vec<Noted>, StoreError> {
     if rows(connection, EXISTS, |_| Ok(()))?.is_empty() {
         return Ok(Vec::new());
@@ -103,7 +117,7 @@ fn keep_copy(connection: &Connection, path: &Path, before: &Migration) -> Result
 }
 
 /// A path with something after its file name.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
