@@ -31,6 +31,13 @@ const SKEW: Duration = Duration::from_secs(1);
 const QUEUE: f64 = 0.5;
 
 pub(super) async fn run(settings: Settings, role: Option<Role>) -> Result<(), Failure> {
+    if settings.is_embedded() && settings.embedded.file.exists() {
+        let place = settings.embedded.file.display();
+        return Err(format!(
+            "doctor looks at PostgreSQL and what nodes need of it; the embedded database ({place}) is looked through by `switchboard backup`"
+        )
+        .into());
+    }
     require_database(&settings)?;
     let mut findings = Findings::default();
     match inspect(&settings.database).await {

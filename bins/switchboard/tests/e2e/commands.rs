@@ -22,9 +22,19 @@ fn on(database: &TestDatabase, keys: &std::path::Path, arguments: &str) -> Comma
 
 #[tokio::test]
 async fn without_a_database_it_says_what_to_do() {
-    run(program("")).await.refused(2, &["switchboard cluster", "--database-url postgres://"]);
-    run(program("nodes")).await.refused(1, &["--database-url postgres://", "database.url", "--data-dir"]);
-    run(program("migrate")).await.refused(1, &["--database-url"]);
+    let nowhere = tempfile::tempdir().expect("a directory");
+    let there = |arguments: &str| {
+        let mut command = program(arguments);
+        command.current_dir(nowhere.path());
+        command
+    };
+    for arguments in ["nodes", "migrate", "doctor", "user add alex"] {
+        let parts = ["--database-url postgres://", "database.url", "--data-dir"];
+        run(there(arguments)).await.refused(1, &parts);
+    }
+    run(there("backup copy")).await.refused(1, &["no embedded database", "embedded.file"]);
+    let left = fs::read_dir(nowhere.path()).expect("readable").count();
+    assert_eq!(left, 0, "nothing was made by looking");
 }
 
 #[tokio::test]
