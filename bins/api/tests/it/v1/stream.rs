@@ -107,7 +107,11 @@ async fn runs_tool_calls_and_agents_are_seen_beside_the_events_and_move_no_curso
         seen.push(stream.next().await);
     }
     let count = |op: &str| seen.iter().filter(|message| message.frame["op"] == op).count();
-    assert_eq!((count("presence"), count("tool_call"), count("run")), (1, 1, 1), "{seen:#?}");
+    // Whether people were seen to leave and come meanwhile depends on the machine.
+    let agents = seen
+        .iter()
+        .filter(|message| message.frame["op"] == "presence" && message.frame["agent_id"].is_string());
+    assert_eq!((agents.count(), count("tool_call"), count("run")), (1, 1, 1), "{seen:#?}");
     assert!(seen.iter().any(|message| message.frame == called.frame), "{seen:#?}");
     let whole = seen.iter().find(|message| message.frame["op"] == "run").expect("the run");
     assert_eq!((&whole.frame["doc"]["items"], &whole.frame["status"]), (&json!([item]), &"waiting".into()));
