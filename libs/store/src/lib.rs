@@ -32,6 +32,7 @@ pub mod runs;
 pub mod sessions;
 pub mod signing_keys;
 pub mod sqlite;
+mod statement;
 pub mod tasks;
 pub mod tickets;
 pub mod tools;

@@ -9,6 +9,7 @@ use node::Settings;
 use store::sqlite::backup;
 
 use crate::commands::{Failure, say};
+use crate::embedded::DEMO_FILES;
 
 /// Copies database and keys; says how to put them back.
 pub(super) async fn run(settings: Settings, dir: PathBuf) -> Result<(), Failure> {
@@ -41,6 +42,12 @@ fn copy(settings: &Settings, dir: &Path) -> Result<Vec<String>, Failure> {
             lines.push(format!("{name:<10} {files} files of {}", from.display()));
         }
     }
+    for name in DEMO_FILES {
+        let from = file.with_file_name(name);
+        if from.is_file() {
+            copy_file(&from, &dir.join(name))?;
+        }
+    }
     let name = file.file_name().ok_or("embedded.file names no file")?;
     let size = backup(file, &dir.join(name))?;
     lines.push(format!("database   {:.1} MB of {}, looked through", size as f64 / 1e6, file.display()));
@@ -60,13 +67,18 @@ fn copy_files(from: &Path, to: &Path) -> Result<usize, Failure> {
     for entry in fs::read_dir(from).map_err(|error| failed(from, error))? {
         let path = entry.map_err(|error| failed(from, error))?.path();
         let (true, Some(name)) = (path.is_file(), path.file_name()) else { continue };
-        let mut target = fs::OpenOptions::new();
-        let target = target.create_new(true).write(true).mode(0o600).open(to.join(name));
-        let mut target = target.map_err(|error| failed(&to.join(name), error))?;
-        let mut source = fs::File::open(&path).map_err(|error| failed(&path, error))?;
-        std::io::copy(&mut source, &mut target).map_err(|error| failed(&path, error))?;
-        target.sync_all().map_err(|error| failed(to, error))?;
+        copy_file(&path, &to.join(name))?;
         files += 1;
     }
     Ok(files)
+}
+
+/// Copies a file, whole and on the disk when this is over.
+fn copy_file(from: &Path, to: &Path) -> Result<(), Failure> {
+    let copied = || -> std::io::Result<()> {
+        let mut target = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(to)?;
+        std::io::copy(&mut fs::File::open(from)?, &mut target)?;
+        target.sync_all()
+    };
+    copied().map_err(|error| format!("{} to {}: {error}", from.display(), to.display()).into())
 }

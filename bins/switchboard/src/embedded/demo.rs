@@ -1,7 +1,8 @@
 //! People, a room and an agent to begin with.
 //!
 //! What there is to remember lies in the folder: that there is a demo at all is the file with the password, written before anything is made, so a
-//! first start that is cut off goes on at the next one.
+//! first start that is cut off goes on at the next one. The room has its id from there, too: made again at each start, it is made once, while a
+//! key would be forgotten after a day.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +24,6 @@ use crate::demo::{self, HANDLE};
 const PEOPLE: [(&str, &str, Role); 3] =
     [("alex", "Alex", Role::Admin), ("sam", "Sam", Role::User), ("robin", "Robin", Role::User)];
 const ROOM: &str = "Lunch";
-/// Names the call that made the room.
-const KEY: &str = "demo-room";
 /// What passwords are made of: nothing that looks like something else.
 const ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyz23456789";
 /// How long runs may go on when the process stops.
@@ -50,7 +49,11 @@ impl Demo {
         if kept.read().is_some() {
             return Ok(());
         }
-        kept.write(&password()).map_err(|error| format!("can't write {}: {error}", kept.path().display()))
+        // The password last: with it the promise is made.
+        for (kept, line) in [(folder.demo_room(), RoomId::new().to_string()), (kept, password())] {
+            kept.write(&line).map_err(|error| format!("can't write {}: {error}", kept.path().display()))?;
+        }
+        Ok(())
     }
 
     /// The demo of a folder that has one: what is missing of it is made.
@@ -68,13 +71,15 @@ impl Demo {
         let [owner, ..] = people;
         let (agent, token) = demo::agent(store, owner, &folder.demo_token()).await?;
         let others = people[1..].iter().map(|id| (*id).into()).chain([agent.id.into()]).collect();
+        let kept = folder.demo_room();
+        let id = kept.read().and_then(|id| id.parse().ok());
         let room = NewRoom {
-            id: RoomId::new(),
+            id: id.ok_or_else(|| format!("{} names no room", kept.path().display()))?,
             kind: RoomKind::Group,
             name: Some(ROOM.to_owned()),
             creator: owner,
             members: others,
-            key: Some(KEY.to_owned()),
+            key: None,
         };
         let room = store.create_room(&room).await.map_err(|error| error.to_string())?.room;
         Ok(Some(Self { password, room, token }))
@@ -133,6 +138,26 @@ fn password() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_demo_is_made_once_though_keys_are_forgotten() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let folder = Folder::take(&dir.path().join("switchboard.db")).expect("free");
+        let store =
+            store::sqlite::Sqlite::open(folder.file(), &prometheus::Registry::new()).expect("a store");
+        let auth = AuthSettings { argon2_memory_kib: 64, argon2_iterations: 1, ..AuthSettings::default() };
+        assert!(Demo::find(&folder, &store, &auth).await.expect("looked").is_none(), "nothing was promised");
+        Demo::promise(&folder).expect("promised");
+        let first = Demo::find(&folder, &store, &auth).await.expect("made").expect("a demo");
+        // Promised again after a start that was cut off, nothing changes.
+        Demo::promise(&folder).expect("promised");
+        let again = Demo::find(&folder, &store, &auth).await.expect("found").expect("a demo");
+        assert_eq!((again.room, &again.password, &again.token), (first.room, &first.password, &first.token));
+        let alex = store::Accounts::credentials(&store, "alex").await.expect("read").expect("alex").user.id;
+        let rooms = store::Rooms::rooms(&store, alex.into(), None, 10).await.expect("read");
+        assert_eq!(rooms.iter().map(|room| room.id).collect::<Vec<_>>(), [first.room]);
+        assert_eq!(rooms[0].members.len(), 4, "{rooms:?}");
+    }
 
     #[test]
     fn passwords_are_long_enough_and_never_the_same() {

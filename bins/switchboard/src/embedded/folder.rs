@@ -6,6 +6,7 @@
 //!   switchboard.db    the database, with its -wal and -shm while it is open
 //!   keys/  push/      signing keys, the key of pushes: where their own settings say
 //!   demo-password     of the demo people, if there are any
+//!   demo-room         which room is theirs
 //!   demo-agent.token  of the demo agent
 //! ```
 
@@ -53,6 +54,9 @@ pub(crate) enum FolderError {
     },
 }
 
+/// What is in the folder beside the database, for whoever copies it.
+pub(crate) const DEMO_FILES: [&str; 3] = ["demo-password", "demo-room", "demo-agent.token"];
+
 /// The folder, held by this process until dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -95,6 +99,11 @@ impl Folder {
     /// The password of the demo people.
     pub(crate) fn demo_password(&self) -> SecretFile {
         SecretFile::at(self.dir.join("demo-password"))
+    }
+
+    /// The id of the demo room.
+    pub(crate) fn demo_room(&self) -> SecretFile {
+        SecretFile::at(self.dir.join("demo-room"))
     }
 
     /// The token of the demo agent.

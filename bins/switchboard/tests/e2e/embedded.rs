@@ -194,13 +194,12 @@ async fn cluster_of_one_process_is_backed_up_while_it_is_written_to() {
 
     // Put back, it is another life of the log.
     let (old, copy) = (folder.path().join(".switchboard"), folder.path().join("copy"));
-    std::fs::copy(old.join("demo-password"), copy.join("demo-password")).expect("copied");
     std::fs::remove_dir_all(&old).expect("removed");
     std::fs::rename(&copy, &old).expect("put back");
     let renewed = run(on("migrate --new-log-epoch")).await.good();
     assert!(renewed.out.contains("(it was "), "{renewed:?}");
     let again = Alone::start(folder.path(), &listen, "").await;
-    assert_eq!(again.password(), password);
+    assert_eq!((again.password(), again.room()), (password, room));
     let kept = head(&again.alex().await, room).await;
     assert!((before..=after).contains(&kept), "{before} {kept} {after}");
     again.stop().await;
