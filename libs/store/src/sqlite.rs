@@ -1,7 +1,8 @@
 //! The store in SQLite: one file, one process.
 //!
 //! `workers` are the threads that own the connections; `transaction` is what a job on one of them works with; `statement` lists the SQL
-//! files; `fault` reads errors; `value` and `row` are the types; `append` writes the log; `schema` migrates. Beside them one module a
+//! files; `fault` reads errors; `value` and `row` are the types; `append` writes the log; `schema` migrates; `power` sees
+//! to what a machine that went down may have taken. Beside them one module a
 //! subject implements that subject's trait.
 //!
 //! There is one writer, and each of its jobs is a transaction: it sees a state that nobody else changes until it is over. So where another
@@ -29,6 +30,7 @@ mod metrics;
 mod nodes;
 mod notifications;
 mod open;
+mod power;
 mod presence;
 mod push;
 mod queue;
@@ -50,6 +52,7 @@ mod value;
 mod workers;
 
 pub use backup::backup;
+pub use power::rest;
 pub use schema::MIGRATIONS;
 
 use fault::Fault;
@@ -101,6 +104,7 @@ impl Sqlite {
     ) -> Result<Self, StoreError> {
         let mut writer = open::writer(path)?;
         schema::migrate(&mut writer, path, known)?;
+        power::rise(&writer, path)?;
         presence::forget_watch(&writer)?;
         Self::start(path, writer, registry)
     }

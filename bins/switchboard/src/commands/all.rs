@@ -59,7 +59,14 @@ fn embedded(settings: &Settings, beginning: Beginning) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let build = async |settings: &Settings, id| on_file(settings, id, &folder, beginning).await;
-    node::app::main(settings, RoleName::All, build, std::future::pending::<()>())
+    let code = node::app::main(settings, RoleName::All, build, std::future::pending::<()>());
+    if settings.embedded.file.exists()
+        && let Err(error) = store::sqlite::rest(&settings.embedded.file)
+    {
+        // Not worth an exit code: what was acknowledged is kept, and the next start copes.
+        eprintln!("switchboard: {error}; the database was not put to rest");
+    }
+    code
 }
 
 async fn on_file(

@@ -352,13 +352,13 @@ impl Busy {
         self.keep("wrong password, repeated", "wrong, again and again");
         // Names that a caller makes up.
         self.call(1, &alex.token, &format!("GET /v1/{name}/{}", DeviceId::new()), None, 404).await;
-        let odd = reqwest::Client::new()
-            .request(
-                format!("ODD{}", name.to_ascii_uppercase()).parse().expect("a method"),
-                self.world.cluster.api_url(1),
-            )
-            .send();
-        assert_eq!(odd.await.expect("an answer").status().as_u16(), 404);
+        let odd = reqwest::Method::from_bytes(format!("ODD{}", name.to_ascii_uppercase()).as_bytes());
+        let odd = odd.expect("a method");
+        for (path, expected) in [("/", 405), ("/nothing", 404)] {
+            let url = format!("{}{path}", self.world.cluster.api_url(1));
+            let answer = reqwest::Client::new().request(odd.clone(), url).send().await.expect("an answer");
+            assert_eq!(answer.status().as_u16(), expected, "{path}");
+        }
         self.call(1, "", "POST /v1/auth/refresh", Some(json!({ "refresh_token": alex.refresh })), 200).await;
     }
 }

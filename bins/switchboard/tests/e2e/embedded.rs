@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use client::Api;
-use client::api::{NewMessage, Range};
-use domain::RoomId;
+use client::api::{NewDevice, NewMessage, Range};
+use client::{Api, Credential};
+use domain::{DeviceKind, RoomId};
 use localpg::tether::{self, OnParentDeath};
+use protocol::Encoding;
 use rand::Rng as _;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::port::Port;
@@ -16,7 +17,7 @@ use tokio::process::Child;
 use tokio::time::timeout;
 
 use crate::program::{program, run};
-use crate::wire::data;
+use crate::wire::{Wire, data};
 use crate::world::PATIENCE;
 
 /// Messages of the run that is killed all the time.
@@ -207,6 +208,44 @@ async fn cluster_of_one_process_is_backed_up_while_it_is_written_to() {
 
 async fn head(api: &Api, room: RoomId) -> u64 {
     api.events(room, &Range::Newest, Some(1)).await.expect("a page").items[0].seq
+}
+
+/// What a client is told of the log's life.
+async fn epoch(alone: &Alone) -> uuid::Uuid {
+    let alex = alone.alex().await;
+    let device = NewDevice { kind: DeviceKind::Web, name: "a page".to_owned() };
+    let device = alex.add_device(&device).await.expect("a device").id;
+    let ticket = Credential::Ticket(alex.ticket().await.expect("a ticket").ticket);
+    let gateway = format!("{}/v1/gateway", alone.url.replace("http", "ws"));
+    let mut wire = Wire::open(&gateway, &ticket, Encoding::Json).await.expect("the gateway");
+    wire.identify(device).await;
+    wire.ready().log_epoch
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_of_one_process_whose_machine_went_down_lets_its_clients_refetch() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let mark = folder.path().join(".switchboard/switchboard.db.boot");
+    let listen = Port::reserve();
+    let mut alone = Alone::start(folder.path(), &listen, "").await;
+    let first = epoch(&alone).await;
+    alone.child.kill().await.expect("killed");
+
+    let mut alone = Alone::start(folder.path(), &listen, "").await;
+    assert_eq!(epoch(&alone).await, first, "a process that dies takes nothing with it");
+    alone.child.kill().await.expect("killed");
+    // As if the machine had been started again since.
+    std::fs::write(&mark, "another boot").expect("written");
+
+    let alone = Alone::start(folder.path(), &listen, "").await;
+    let second = epoch(&alone).await;
+    assert_ne!(second, first);
+    alone.stop().await;
+    assert!(!mark.exists(), "it was put to rest");
+
+    let alone = Alone::start(folder.path(), &listen, "").await;
+    assert_eq!(epoch(&alone).await, second);
+    alone.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -103,7 +103,7 @@ impl Known {
                 statements.insert(format!("{}/{name}", subject.file_name().to_string_lossy()));
             }
         }
-        let more = ["none", "/v1/openapi.json"].map(str::to_owned);
+        let more = ["none", "/", "/v1/openapi.json"].map(str::to_owned);
         Self { routes: routes.chain(more).collect(), statements }
     }
 

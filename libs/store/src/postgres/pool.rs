@@ -2,18 +2,19 @@
 //!
 //! A connection goes back to the pool only when every exchange on it was completed and no transaction is open; nothing in
 //! this module changes a session's settings. So there is nothing to reset, no round trip is paid
-//! for it, and prepared statements stay. Everything else is closed:
+//! for it, and prepared statements stay.
 //!
 //! | the session is dropped while | then |
 //! |---|---|
 //! | nothing is under way | the connection goes back |
-//! | a statement runs (its caller went away, or ran out of time) | the statement is cancelled, the connection closed |
-//! | a transaction is open | the connection is closed, which rolls it back |
+//! | a statement runs, or a transaction is open (its caller went away) | it is [settled](abandoned), and goes back; what takes long is cancelled, and its connection closed |
 //! | an error said that the server is lost or no longer the primary | the connection is closed |
 //! | the server said nothing for longer than any statement may take | the connection is closed, and all idle ones with it |
 //!
 //! The last one is a network that forgot the connections without telling anybody: the server's own
 //! timeouts do not reach us there. A connection that was idle for a while has to answer before it is lent.
+
+mod abandoned;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -25,22 +26,18 @@ use deadpool_postgres::{
 };
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio_postgres::{CancelToken, Client, Error};
+use tokio_postgres::{Client, Error};
 
 use crate::error::StoreError;
 use crate::postgres::connect::Connector;
 use crate::postgres::metrics::Metrics;
+use crate::postgres::pool::abandoned::{Abandoned, Settler};
 use crate::postgres::settings::DatabaseSettings;
 use crate::postgres::sqlstate::{self, Fault};
 
 /// How long a transaction may wait for its client: only a node that hangs does.
 const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(10);
-/// Cancellations that wait to be sent. Beyond it connections are just closed, and their statement
-/// ends by its timeout.
-const CANCELLATIONS: usize = 64;
-
 /// How much longer than `database.statement_timeout` an exchange may take: the server ends a statement by itself, and its
 /// answer needs a moment.
 const GRACE: Duration = Duration::from_secs(2);
@@ -53,21 +50,13 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 pub(super) struct Lender {
     pool: Pool,
     shared: Arc<Shared>,
-    canceller: JoinHandle<()>,
 }
 
 struct Shared {
     distrust: Arc<Distrust>,
     patience: Duration,
     metrics: Metrics,
-    cancellations: mpsc::Sender<Cancellation>,
-}
-
-/// The connection is kept until the cancellation went out, so that the server can't
-/// have given its process to somebody else.
-struct Cancellation {
-    token: CancelToken,
-    connection: ClientWrapper,
+    settler: Settler,
 }
 
 impl Lender {
@@ -97,10 +86,9 @@ impl Lender {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| StoreError::Internal(format!("the pool can't be built: {error}")))?;
-        let (cancellations, queue) = mpsc::channel(CANCELLATIONS);
-        let canceller = tokio::spawn(cancel(queue, connector, settings.connect_timeout));
+        let settler = Settler::start(connector, settings.connect_timeout);
         let patience = settings.statement_timeout.saturating_add(GRACE);
-        Ok(Self { pool, shared: Arc::new(Shared { distrust, patience, metrics, cancellations }), canceller })
+        Ok(Self { pool, shared: Arc::new(Shared { distrust, patience, metrics, settler }) })
     }
 
     /// A session, once a connection is free.
@@ -165,12 +153,6 @@ impl Distrust {
     }
 }
 
-impl Drop for Lender {
-    fn drop(&mut self) {
-        self.canceller.abort();
-    }
-}
-
 struct Opener(Connector);
 
 impl Connect for Opener {
@@ -185,17 +167,6 @@ impl Connect for Opener {
             });
             Ok((client, driver))
         })
-    }
-}
-
-async fn cancel(mut queue: mpsc::Receiver<Cancellation>, connector: Connector, patience: Duration) {
-    while let Some(Cancellation { token, connection }) = queue.recv().await {
-        match tokio::time::timeout(patience, token.cancel_query(connector.tls())).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "an abandoned statement could not be cancelled"),
-            Err(_) => tracing::debug!("cancelling an abandoned statement took too long"),
-        }
-        drop(connection);
     }
 }
 
@@ -250,15 +221,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         let Some(object) = self.object.take() else { return };
         let under_way = *self.under_way.get_mut() > 0;
-        if !under_way && !*self.in_transaction.get_mut() && !*self.spoiled.get_mut() {
-            return; // the object's own drop gives it back
-        }
-        let connection = Object::take(object);
-        if under_way {
+        let in_transaction = *self.in_transaction.get_mut();
+        if *self.spoiled.get_mut() {
+            drop(Object::take(object));
+        } else if under_way || in_transaction {
             self.shared.metrics.abandoned();
-            let token = connection.cancel_token();
-            // When the queue is full the connection is closed all the same.
-            drop(self.shared.cancellations.try_send(Cancellation { token, connection }));
+            self.shared.settler.settle(Abandoned { object, in_transaction });
         }
+        // Otherwise the object's own drop gives it back.
     }
 }

@@ -67,8 +67,8 @@ impl Session {
         exactly(self.pipeline(Frame::Whole, &steps).await?)
     }
 
-    /// BEGIN and the steps: one round trip. The transaction must be committed or rolled back; one that is dropped
-    /// costs the connection.
+    /// BEGIN and the steps: one round trip. The transaction should be committed or rolled back; one that is dropped
+    /// is rolled back behind its caller's back, and may cost the connection.
     pub(super) async fn begin<const N: usize>(
         &self,
         steps: [Step<'_>; N],
@@ -109,13 +109,11 @@ impl Session {
                 client.batch_execute("COMMIT").map(|done| done.map(|()| Vec::new())).boxed(),
             ));
         }
-        if frame.begins() {
-            self.set_in_transaction(true);
+        if frame != Frame::Bare {
+            // All are sent at once, COMMIT with them: whatever becomes of the others, it ends the transaction.
+            self.set_in_transaction(!frame.commits());
         }
         let outcomes = self.exchange(in_order(sent)).await?;
-        if frame.commits() {
-            self.set_in_transaction(false);
-        }
         self.gather(frame, steps, outcomes).await
     }
 
@@ -177,7 +175,7 @@ impl Session {
 }
 
 /// An open transaction.
-#[must_use = "a transaction that is dropped costs its connection"]
+#[must_use = "a transaction that is dropped is rolled back"]
 pub(super) struct Transaction<'a> {
     session: &'a Session,
 }

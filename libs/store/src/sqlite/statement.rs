@@ -35,6 +35,7 @@ const ALL: &[&[&Statement]] = &[
     super::nodes::STATEMENTS,
     super::notifications::STATEMENTS,
     super::notifications::notice::STATEMENTS,
+    super::power::STATEMENTS,
     super::presence::STATEMENTS,
     super::push::STATEMENTS,
     super::queue::STATEMENTS,

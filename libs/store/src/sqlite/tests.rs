@@ -15,6 +15,7 @@ use crate::log::draft::Draft;
 mod migrations;
 mod notices;
 mod plans;
+mod power;
 mod presence;
 
 const PING: &Statement = &Statement { name: "tests/ping", sql: "SELECT 1 AS one" };

@@ -31,7 +31,7 @@ fn names(folder: &TempDir) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder.path())
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-        .filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm"))
+        .filter(|name| !["-wal", "-shm", ".boot"].iter().any(|end| name.ends_with(end)))
         .collect();
     names.sort();
     names
