@@ -24,6 +24,7 @@ mod commands;
 mod consumers;
 mod devices;
 mod fault;
+mod inspect;
 mod log;
 mod messages;
 mod metrics;
@@ -52,6 +53,7 @@ mod value;
 mod workers;
 
 pub use backup::backup;
+pub use inspect::{Facts, inspect};
 pub use power::rest;
 pub use schema::MIGRATIONS;
 

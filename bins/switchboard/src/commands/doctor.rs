@@ -19,6 +19,7 @@ use store::postgres::{Facts, Postgres, inspect, schema_version};
 use crate::cluster::Role;
 use crate::commands::{Failure, require_database};
 
+mod embedded;
 mod rights;
 
 /// The oldest PostgreSQL that the statements are written for.
@@ -31,15 +32,13 @@ const SKEW: Duration = Duration::from_secs(1);
 const QUEUE: f64 = 0.5;
 
 pub(super) async fn run(settings: Settings, role: Option<Role>) -> Result<(), Failure> {
+    let mut findings = Findings::default();
     if settings.is_embedded() && settings.embedded.file.exists() {
-        let place = settings.embedded.file.display();
-        return Err(format!(
-            "doctor looks at PostgreSQL and what nodes need of it; the embedded database ({place}) is looked through by `switchboard backup`"
-        )
-        .into());
+        embedded::look(&settings, &mut findings).await?;
+        keys(&settings, &mut findings).await?;
+        return findings.end();
     }
     require_database(&settings)?;
-    let mut findings = Findings::default();
     match inspect(&settings.database).await {
         Ok(facts) => {
             server(&facts, &mut findings)?;

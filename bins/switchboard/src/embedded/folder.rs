@@ -69,10 +69,7 @@ pub(crate) struct Folder {
 impl Folder {
     /// Takes the folder of a database file, making it if need be.
     pub(crate) fn take(file: &Path) -> Result<Self, FolderError> {
-        let dir = match file.parent() {
-            Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
-            _ => PathBuf::from("."),
-        };
+        let dir = folder_of(file);
         let failed = |source| FolderError::Io { dir: dir.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(failed)?;
         if let Some(kind) = network(&dir).map_err(failed)? {
@@ -112,15 +109,23 @@ impl Folder {
     }
 }
 
+/// The folder that a database file lies in.
+pub(crate) fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
 /// What sort of network file system a folder is on, if it is.
 #[cfg(target_os = "linux")]
-fn network(dir: &Path) -> io::Result<Option<&'static str>> {
+pub(crate) fn network(dir: &Path) -> io::Result<Option<&'static str>> {
     Ok(network_kind(rustix::fs::statfs(dir)?.f_type as u32))
 }
 
 /// Elsewhere nothing tells.
 #[cfg(not(target_os = "linux"))]
-fn network(_: &Path) -> io::Result<Option<&'static str>> {
+pub(crate) fn network(_: &Path) -> io::Result<Option<&'static str>> {
     Ok(None)
 }
 

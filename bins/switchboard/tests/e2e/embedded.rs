@@ -1,5 +1,6 @@
 //! Everything in one process on the embedded database, as whoever has nothing else runs it.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -208,6 +209,40 @@ async fn cluster_of_one_process_is_backed_up_while_it_is_written_to() {
 
 async fn head(api: &Api, room: RoomId) -> u64 {
     api.events(room, &Range::Newest, Some(1)).await.expect("a page").items[0].seq
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_of_one_process_is_looked_at_by_the_doctor() {
+    let home = tempfile::tempdir().expect("a directory");
+    let (folder, listen) = (home.path().join(".switchboard"), Port::reserve());
+    let looked = async || {
+        let mut command = program("doctor");
+        command.current_dir(home.path());
+        run(command).await
+    };
+    let alone = Alone::start(home.path(), &listen, "").await;
+    let pid = alone.child.id().expect("it runs");
+    let beside = looked().await.good().out;
+    assert!(beside.contains(&format!("process     {pid} serves it")), "{beside}");
+    assert!(beside.contains("looked through") && beside.contains("ok     keys"), "{beside}");
+    alone.stop().await;
+    let after = looked().await.good().out;
+    assert!(after.contains("nobody serves it") && !after.contains("machine"), "{after}");
+
+    std::fs::write(folder.join("switchboard.db.boot"), "another boot").expect("written");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o750)).expect("changed");
+    let found = looked().await;
+    assert!(found.out.contains("machine     went down") && found.out.contains("chmod 700"), "{found:?}");
+    found.refused(1, &["one thing is wrong"]);
+
+    let mut database = std::fs::read(folder.join("switchboard.db")).expect("read");
+    // Some pages in the middle, and none of the schema's.
+    let middle = database.len() / 2;
+    database[middle..middle + 40_960].fill(0x5a);
+    std::fs::write(folder.join("switchboard.db"), database).expect("written");
+    let found = looked().await;
+    assert!(found.out.contains("FAULT  database") && found.out.contains("backup"), "{found:?}");
+    found.refused(1, &["2 things are wrong"]);
 }
 
 /// What a client is told of the log's life.

@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::path::Path;
 
+use rusqlite::Connection;
+
 use super::fault::sqlite_error;
 use super::statement::statements;
 use super::{open, schema};
@@ -41,8 +43,16 @@ pub fn backup(file: &Path, target: &Path) -> Result<u64, StoreError> {
 }
 
 fn check(copy: &Path) -> Result<(), StoreError> {
-    let copy = open::reader(copy)?;
-    let said: String =
-        copy.query_row(CHECK.sql, [], |row| row.get(0)).map_err(|error| sqlite_error(CHECK.name, &error))?;
-    if said == "ok" { Ok(()) } else { Err(StoreError::Internal(format!("the copy is damaged: {said}"))) }
+    match damage(&open::reader(copy)?)? {
+        None => Ok(()),
+        Some(damage) => Err(StoreError::Internal(format!("the copy is damaged: {damage}"))),
+    }
+}
+
+/// What is damaged in a database, if anything is; it is read whole.
+pub(super) fn damage(connection: &Connection) -> Result<Option<String>, StoreError> {
+    let said: String = connection
+        .query_row(CHECK.sql, [], |row| row.get(0))
+        .map_err(|error| sqlite_error(CHECK.name, &error))?;
+    Ok((said != "ok").then_some(said))
 }

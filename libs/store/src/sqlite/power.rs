@@ -29,11 +29,7 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// Notes that the database is used, and begins a new epoch of its log when its last user did not outlive its machine.
 pub(super) fn rise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let (mark, boot) = (mark(path), boot());
-    let used_at = match fs::read_to_string(&mark) {
-        Ok(used_at) => Some(used_at),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(failed(&mark, &error)),
-    };
+    let used_at = used_at(&mark)?;
     if used_at.as_ref() == Some(&boot) {
         return Ok(());
     }
@@ -62,6 +58,20 @@ pub fn rest(path: &Path) -> Result<(), StoreError> {
     let mark = mark(path);
     let removed = fs::remove_file(&mark).and_then(|()| sync_folder(&mark));
     removed.map_err(|error| failed(&mark, &error))
+}
+
+/// Whether the machine was started again since the database was used last, and that was not put to rest.
+pub(super) fn is_cut_short(path: &Path) -> Result<bool, StoreError> {
+    Ok(used_at(&mark(path))?.is_some_and(|used_at| used_at != boot()))
+}
+
+/// The boot at which the database is used, or was when it was not put to rest.
+fn used_at(mark: &Path) -> Result<Option<String>, StoreError> {
+    match fs::read_to_string(mark) {
+        Ok(used_at) => Ok(Some(used_at)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(mark, &error)),
+    }
 }
 
 /// All that is committed lies in the database itself after this, and on the disk.

@@ -73,6 +73,11 @@ pub(super) fn check(connection: &Connection, known: &[Migration]) -> Result<(), 
     Ok(())
 }
 
+/// How many migrations a database has.
+pub(super) fn count(connection: &Connection) -> Result<usize, StoreError> {
+    applied(connection).map(|noted| noted.len())
+}
+
 fn applied(connection: &Connection) -> Result<Vec<Noted>, StoreError> {
     if rows(connection, EXISTS, |_| Ok(()))?.is_empty() {
         return Ok(Vec::new());

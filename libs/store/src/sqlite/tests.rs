@@ -128,6 +128,24 @@ async fn a_job_that_panics_fails_alone() {
 }
 
 #[tokio::test]
+async fn a_job_that_does_not_end_is_ended() {
+    const FOR_EVER: &Statement = &Statement {
+        name: "tests/for_ever",
+        sql: "WITH RECURSIVE numbers AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM numbers) SELECT max(n) FROM numbers",
+    };
+    let Fresh { store, folder: _kept, .. } = fresh();
+    let alex = stream(&store).await;
+    let ended = store.write(move |tx| {
+        append_one(tx, &message(alex))?;
+        tx.rows(FOR_EVER, &[], |_| Ok(()))
+    });
+    let after = store.write(move |tx| append_one(tx, &message(alex)));
+    let (ended, after) = tokio::join!(ended, after);
+    assert!(matches!(ended, Err(StoreError::Timeout(_))), "{ended:?}");
+    assert_eq!(after.expect("appended").seq, 1, "nothing of it is left");
+}
+
+#[tokio::test]
 async fn a_reader_writes_nothing() {
     let Fresh { store, folder: _kept, .. } = fresh();
     let refused = store.read(|tx| tx.execute(STREAM, &[&UserId::new().0])).await;

@@ -5,13 +5,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::fault::Fault;
+use super::fault::{Fault, sqlite_error};
 use super::metrics::Metrics;
 use super::transaction::{Tx, transact};
 use crate::error::StoreError;
@@ -24,6 +25,12 @@ const QUEUE: usize = 1024;
 
 /// How long a call waits for a place in a queue that is full.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a job may take. The batches that are asked for take milliseconds; one that would go on for ever would hold up whoever writes.
+const LONGEST: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(30) };
+
+/// Steps of SQLite's machine between two looks at the clock: some milliseconds.
+const STEPS: i32 = 100_000;
 
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
@@ -94,21 +101,56 @@ impl Workers {
 
 fn spawn(
     name: String,
-    connection: Connection,
+    mut connection: Connection,
     jobs: Arc<Mutex<mpsc::Receiver<Job>>>,
 ) -> Result<(), StoreError> {
+    let clock = Clock::default();
+    connection
+        .progress_handler(STEPS, Some(clock.clone().into_alarm()))
+        .map_err(|error| sqlite_error("progress handler", &error))?;
     std::thread::Builder::new()
         .name(name)
-        .spawn(move || work(connection, &jobs))
+        .spawn(move || work(connection, &jobs, &clock))
         .map(drop)
         .map_err(|error| StoreError::Unavailable(format!("no thread for the database: {error}")))
 }
 
-fn work(mut connection: Connection, jobs: &Mutex<mpsc::Receiver<Job>>) {
+/// When a connection's present job began, in milliseconds of its own count.
+#[derive(Clone)]
+struct Clock {
+    zero: Instant,
+    began: Arc<AtomicU64>,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self { zero: Instant::now(), began: Arc::default() }
+    }
+}
+
+impl Clock {
+    fn now(&self) -> u64 {
+        u64::try_from(self.zero.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn begin(&self) {
+        self.began.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Whether the present job has had its time; what runs then is interrupted and undone.
+    fn into_alarm(self) -> impl FnMut() -> bool + Send + 'static {
+        move || {
+            u128::from(self.now().saturating_sub(self.began.load(Ordering::Relaxed))) > LONGEST.as_millis()
+        }
+    }
+}
+
+fn work(mut connection: Connection, jobs: &Mutex<mpsc::Receiver<Job>>, clock: &Clock) {
     loop {
         // Of several threads one waits in the queue, the others for the lock.
         let job = jobs.lock().blocking_recv();
         let Some(job) = job else { return };
+        clock.begin();
         // What a job leaves half done is the transaction, which is rolled back as it unwinds.
         if catch_unwind(AssertUnwindSafe(|| job(&mut connection))).is_err() {
             tracing::error!("a job of the store panicked; it did nothing");
