@@ -5,6 +5,9 @@
 //! for that fails the test at its end, whatever the node made of it. Each has addresses of its own that stay the same when it is killed and
 //! started again. What they print is in `target/testkit/logs/<test>/<node>.log`, and its end is shown when the
 //! test fails. All of them are killed when the cluster is dropped, and when the test process is.
+//!
+//! One process with its embedded database can stand for all of them ([`ClusterOptions::embedded`]): a test of what does not depend on how many
+//! nodes there are runs on both.
 
 mod clock;
 mod node;
@@ -18,6 +21,8 @@ use std::{fs, thread};
 
 use node::{Node, Role};
 pub use options::ClusterOptions;
+use options::Keeping;
+use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::postgres::{TestDatabase, url_of_role};
@@ -35,7 +40,14 @@ const DENIED: &str = "the database does not let its user do";
 pub struct TestCluster {
     nodes: Vec<Node>,
     dir: PathBuf,
-    _database: Option<TestDatabase>,
+    keeping: Kept,
+}
+
+/// What a cluster has to itself as long as it lives.
+#[derive(Debug)]
+enum Kept {
+    Postgres { url: String, _database: Option<TestDatabase> },
+    Embedded(TempDir),
 }
 
 impl TestCluster {
@@ -51,16 +63,26 @@ impl TestCluster {
         let made = fs::DirBuilder::new().mode(0o700).create(&keys);
         made.unwrap_or_else(|error| panic!("cannot make {}: {error}", keys.display()));
         let binary = options.binary();
-        migrate(&binary, &options.database_url).await;
         let mut nodes = Vec::new();
-        for (role, count) in options.counts() {
-            let url = url_of_role(&options.database_url, role.name()).await;
-            for number in 1..=count {
-                nodes.push(Node::new(role, number, &binary, &dir, &options, &url));
+        let keeping = match &options.keeping {
+            Keeping::Postgres(database) => {
+                migrate(&binary, database).await;
+                for (role, count) in options.counts() {
+                    let url = url_of_role(database, role.name()).await;
+                    for number in 1..=count {
+                        nodes.push(Node::new(role, number, &binary, &dir, &options, &url));
+                    }
+                }
+                Kept::Postgres { url: database.clone(), _database: options.database }
             }
-        }
+            Keeping::Embedded => {
+                let folder = tempfile::tempdir().expect("a folder for the database");
+                nodes.push(Node::alone(&binary, &dir, &options, folder.path()));
+                Kept::Embedded(folder)
+            }
+        };
         // From here on its drop ends them.
-        let mut cluster = Self { nodes, dir, _database: options.database };
+        let mut cluster = Self { nodes, dir, keeping };
         for node in &mut cluster.nodes {
             node.spawn().await;
         }
@@ -68,6 +90,24 @@ impl TestCluster {
             node.until_ready().await;
         }
         cluster
+    }
+
+    /// The URL of the PostgreSQL database, past the nodes' proxies; `None` with an embedded one.
+    #[must_use]
+    pub fn database_url(&self) -> Option<&str> {
+        match &self.keeping {
+            Kept::Postgres { url, .. } => Some(url),
+            Kept::Embedded(_) => None,
+        }
+    }
+
+    /// The file of the embedded database; `None` with PostgreSQL.
+    #[must_use]
+    pub fn database_file(&self) -> Option<PathBuf> {
+        match &self.keeping {
+            Kept::Postgres { .. } => None,
+            Kept::Embedded(folder) => Some(folder.path().join(".switchboard/switchboard.db")),
+        }
     }
 
     /// Where the HTTP of an api node is: `http://127.0.0.1:PORT`.
@@ -222,13 +262,13 @@ impl TestCluster {
     }
 
     fn node(&self, name: &str) -> &Node {
-        let found = self.nodes.iter().find(|node| node.name() == name);
+        let found = self.nodes.iter().find(|node| node.answers_to(name));
         found.unwrap_or_else(|| panic!("there is no node {name}, but {:?}", self.names()))
     }
 
     fn node_mut(&mut self, name: &str) -> &mut Node {
         let known = format!("{:?}", self.names());
-        let found = self.nodes.iter_mut().find(|node| node.name() == name);
+        let found = self.nodes.iter_mut().find(|node| node.answers_to(name));
         found.unwrap_or_else(|| panic!("there is no node {name}, but {known}"))
     }
 }

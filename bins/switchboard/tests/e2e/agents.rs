@@ -9,6 +9,7 @@ use protocol::frame::{Autocomplete, RawJson, ToolOutcome, ToolResult};
 use protocol::{ClientFrame, ServerFrame};
 use rustix::process::{Pid, Signal, kill_process};
 
+use testkit::cluster::ClusterOptions;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
@@ -17,7 +18,12 @@ use uuid::Uuid;
 use crate::program::program;
 use crate::robot::{Robot, Watched, run_of};
 use crate::wire::Wire;
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, World, in_both_worlds};
+
+in_both_worlds!(
+    the_demo_agent_repeats_counts_asks_the_browser_and_completes,
+    the_agent_of_the_guide_runs_as_it_stands_there,
+);
 
 /// An agent's process. It ends with the test.
 pub(crate) struct Running {
@@ -81,9 +87,8 @@ pub(crate) fn is_over(watched: &Watched) -> bool {
     watched.status.parse().is_ok_and(domain::RunStatus::is_final)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_the_demo_agent_repeats_counts_asks_the_browser_and_completes() {
-    let world = World::start().await;
+async fn the_demo_agent_repeats_counts_asks_the_browser_and_completes(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, _sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[]).await;
     let robot = alex.robot("demo").await;
@@ -144,8 +149,7 @@ async fn cluster_the_demo_agent_repeats_counts_asks_the_browser_and_completes() 
     demo.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_the_agent_of_the_guide_runs_as_it_stands_there() {
+async fn the_agent_of_the_guide_runs_as_it_stands_there(options: ClusterOptions) {
     let guide = include_str!("../../../../docs/agents.md");
     let (_, rest) = guide.split_once("```python\n").expect("an agent in Python");
     let (program, _) = rest.split_once("```").expect("its end");
@@ -153,7 +157,7 @@ async fn cluster_the_agent_of_the_guide_runs_as_it_stands_there() {
     let file = dir.path().join("agent.py");
     fs::write(&file, program).expect("written");
 
-    let world = World::start().await;
+    let world = World::on(options).await;
     let (alex, _sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[]).await;
     let robot = alex.robot("helper").await;
@@ -176,12 +180,10 @@ async fn cluster_the_agent_of_the_guide_runs_as_it_stands_there() {
         status = watcher.run_frame(run).await.status;
     }
     // What it was given is done with.
-    let cursor = format!(
-        "SELECT 1 FROM agent_consumer_cursors JOIN streams ON streams.id = agent_id WHERE agent_id = '{}' AND cursor = head",
-        robot.id
-    );
+    let cursor =
+        "SELECT 1 FROM agent_consumer_cursors JOIN streams ON streams.id = agent_id WHERE cursor = head";
     let waiting = async {
-        while world.sql(&cursor).await.is_empty() {
+        while world.sql(cursor).await.is_empty() {
             sleep(Duration::from_millis(20)).await;
         }
     };

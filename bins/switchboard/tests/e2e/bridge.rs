@@ -8,11 +8,18 @@ use protocol::ClientFrame;
 use protocol::ServerFrame;
 use protocol::frame::{RawJson, ToolOutcome, ToolResult};
 use serde_json::{Value, json};
+use testkit::cluster::ClusterOptions;
 use testkit::model::{Answer, FakeModel};
 use tokio::time::{sleep, timeout};
 
 use crate::agents::{Running, is_over, switchboard};
-use crate::world::{PATIENCE, Person, World};
+use crate::world::{PATIENCE, Person, World, in_both_worlds, of_many};
+
+in_both_worlds!(
+    the_bridge_holds_a_conversation,
+    the_bridge_is_cancelled_fails_clearly_and_calls_tools,
+    nodes_die_in_turn_under_an_answer_and_it_is_whole_in_the_end,
+);
 
 const TOOLS: &str = r#"[{"type":"function","function":{"name":"open_page","parameters":{"type":"object"}}}]"#;
 
@@ -28,8 +35,8 @@ struct Stage {
 }
 
 impl Stage {
-    async fn set() -> Self {
-        let world = World::start().await;
+    async fn set(options: ClusterOptions) -> Self {
+        let world = World::on(options).await;
         let (alex, sam) = world.alex_and_sam().await;
         let room = alex.room("Lunch", &[&sam]).await;
         let robot = alex.robot("helper").await;
@@ -48,6 +55,9 @@ impl Stage {
 
     /// The node that the agent is connected to.
     async fn holder(&self) -> String {
+        if !self.world.has_many_nodes() {
+            return self.world.cluster.names()[0].to_owned();
+        }
         let holder = "SELECT nodes.name FROM agent_consumer_cursors JOIN nodes ON nodes.id = node_id";
         let name = self.world.sql(holder).await.remove(0).remove(0).expect("a name");
         // What nobody names is called by role and address.
@@ -77,9 +87,8 @@ impl Stage {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_the_bridge_holds_a_conversation() {
-    let stage = Stage::set().await;
+async fn the_bridge_holds_a_conversation(options: ClusterOptions) {
+    let stage = Stage::set(options).await;
     let Stage { world, alex, sam, room, model, .. } = &stage;
     let mut watcher = world.connect(sam, 1).await;
 
@@ -113,9 +122,8 @@ async fn cluster_the_bridge_holds_a_conversation() {
     stage.bridge.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_the_bridge_is_cancelled_fails_clearly_and_calls_tools() {
-    let stage = Stage::set().await;
+async fn the_bridge_is_cancelled_fails_clearly_and_calls_tools(options: ClusterOptions) {
+    let stage = Stage::set(options).await;
     let Stage { world, alex, sam, room, model, .. } = &stage;
     let mut browser = world.connect(sam, 1).await;
 
@@ -190,7 +198,7 @@ async fn cluster_the_bridge_is_cancelled_fails_clearly_and_calls_tools() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_gateway_dies_in_the_middle_of_an_answer_and_nothing_is_lost() {
-    let mut stage = Stage::set().await;
+    let mut stage = Stage::set(of_many().await).await;
     let mut watcher = stage.world.connect(&stage.alex, 2).await;
     let words: Vec<String> = (0..200).map(|word| format!("word {word}, ")).collect();
     let mut answer = Answer::stream();
@@ -223,10 +231,11 @@ async fn cluster_a_gateway_dies_in_the_middle_of_an_answer_and_nothing_is_lost()
     stage.bridge.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_gateways_die_in_turn_under_an_answer_and_it_is_whole_in_the_end() {
+/// With others, the agent goes on at another node while its own is away; alone, once it is back.
+async fn nodes_die_in_turn_under_an_answer_and_it_is_whole_in_the_end(options: ClusterOptions) {
     const PARTS: usize = 5;
-    let mut stage = Stage::set().await;
+    let mut stage = Stage::set(options).await;
+    let there_are_others = stage.world.has_many_nodes();
     let part = |number: usize| format!("part {number}: {}\n", "word ".repeat(300));
     let mut answer = Answer::stream();
     for number in 0..PARTS {
@@ -244,8 +253,13 @@ async fn cluster_gateways_die_in_turn_under_an_answer_and_it_is_whole_in_the_end
         // While it has no connection.
         stage.model.release();
         text.push_str(&part(number));
+        if !there_are_others {
+            stage.world.cluster.start_again(&node).await;
+        }
         stage.until_stored(run, |stored| stored["doc"]["items"][0]["text"] == text).await;
-        stage.world.cluster.start_again(&node).await;
+        if there_are_others {
+            stage.world.cluster.start_again(&node).await;
+        }
     }
     stage.model.release();
     let stored = stage.until_stored(run, |stored| stored["status"] == "succeeded").await;

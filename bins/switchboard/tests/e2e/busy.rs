@@ -71,7 +71,7 @@ impl Busy {
             .setting("signing_key.driver", "postgres")
             .setting("secrets.seal_key", SEAL_KEY)
             .database_through_proxies();
-        let world = World::of(url.clone(), options).await;
+        let world = World::on(options).await;
         let service = FakePush::start().await;
         let mut busy = Self { world, collector, secrets: Vec::new(), service, relay, webhooks };
         busy.keep("secret of the relay", RELAY_SECRET);

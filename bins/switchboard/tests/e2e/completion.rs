@@ -3,11 +3,14 @@
 use protocol::frame::{Autocomplete, AutocompleteReply, Presence, PresenceStatus, Subject};
 use protocol::{ClientFrame, ServerFrame};
 use serde_json::json;
+use testkit::cluster::ClusterOptions;
 use uuid::Uuid;
 
 use crate::robot::{Robot, raw};
 use crate::wire::Wire;
-use crate::world::{Person, World};
+use crate::world::{Person, World, in_both_worlds};
+
+in_both_worlds!(a_command_is_completed_or_times_out, agents_are_seen_come_busy_and_gone);
 
 impl Wire {
     async fn asked(&mut self) -> protocol::frame::AutocompleteRequest {
@@ -53,9 +56,8 @@ fn question(robot: &Robot, room: domain::RoomId, input: &str) -> (Uuid, ClientFr
     (request_id, ClientFrame::Autocomplete(asked))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_command_is_completed_across_nodes_or_times_out() {
-    let world = World::with(|options| options.setting("commands.autocomplete_timeout", "2s")).await;
+async fn a_command_is_completed_or_times_out(options: ClusterOptions) {
+    let world = World::on(options.setting("commands.autocomplete_timeout", "2s")).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[]).await;
     let robot = alex.robot("helper").await;
@@ -102,15 +104,14 @@ async fn cluster_a_command_is_completed_across_nodes_or_times_out() {
     assert_eq!(sam.rest("POST", &path, Some(&body)).await.0, 404);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_agents_are_seen_on_every_node_come_busy_and_gone() {
-    let mut world = World::with(|options| {
+async fn agents_are_seen_come_busy_and_gone(options: ClusterOptions) {
+    let mut world = World::on(
         options
             .nodes(2, 2, 1)
             .setting("runs.heartbeat", "300ms")
             .setting("runs.lease", "1s")
-            .setting("runs.rescue_interval", "100ms")
-    })
+            .setting("runs.rescue_interval", "100ms"),
+    )
     .await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
@@ -140,9 +141,11 @@ async fn cluster_agents_are_seen_on_every_node_come_busy_and_gone() {
     let mut later = world.hello(&sam, 2, protocol::Encoding::Json).await;
     later.identify(sam.new_device(domain::DeviceKind::Web).await).await;
     assert_eq!(later.seen(&robot, PresenceStatus::Online).await, last);
-    // A node that dies takes its consumers with it.
-    world.cluster.kill("gateway-1").await;
-    assert!(there.seen(&robot, PresenceStatus::Offline).await > last);
+    // A node that dies takes its consumers with it, and others see it.
+    if world.has_many_nodes() {
+        world.cluster.kill("gateway-1").await;
+        assert!(there.seen(&robot, PresenceStatus::Offline).await > last);
+    }
 }
 
 /// Both see the agent so, in the same version, which is newer than before.

@@ -7,14 +7,26 @@ use domain::{DeviceKind, EventId};
 use protocol::frame::{Event, Read, Typing};
 use protocol::{ClientFrame, Encoding, ServerFrame};
 use serde_json::json;
+use testkit::cluster::ClusterOptions;
 
 use crate::sse::{Message, Sse};
 use crate::wire::{body, data, message, stream};
-use crate::world::World;
+use crate::world::{World, in_both_worlds};
 
-#[tokio::test]
-async fn cluster_a_pair_that_asks_at_once_on_two_nodes_gets_one_room() {
-    let world = World::start().await;
+in_both_worlds!(
+    a_pair_that_asks_at_once_gets_one_room,
+    everybody_sees_the_same_messages_in_the_same_order,
+    a_message_is_mentioned_edited_reacted_to_and_deleted,
+    reading_moves_on_the_other_device_and_typing_shows_to_others,
+    members_come_and_go_live_while_others_talk,
+    the_same_nonce_is_the_same_message_wherever_it_is_sent,
+    history_is_paged_both_ways,
+    protobuf_and_json_talk_with_each_other,
+    a_stream_of_events_goes_on_wherever_it_is_resumed,
+);
+
+async fn a_pair_that_asks_at_once_gets_one_room(options: ClusterOptions) {
+    let world = World::on(options).await;
     for round in 0..10 {
         let alex = world.person(1, &format!("alex{round}")).await;
         let sam = world.person(2, &format!("sam{round}")).await;
@@ -35,10 +47,9 @@ async fn cluster_a_pair_that_asks_at_once_on_two_nodes_gets_one_room() {
     }
 }
 
-#[tokio::test]
-async fn cluster_everybody_sees_the_same_messages_in_the_same_order() {
+async fn everybody_sees_the_same_messages_in_the_same_order(options: ClusterOptions) {
     const EACH: usize = 200;
-    let world = World::start().await;
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut wires = [
@@ -70,9 +81,8 @@ async fn cluster_everybody_sees_the_same_messages_in_the_same_order() {
     }
 }
 
-#[tokio::test]
-async fn cluster_a_message_is_mentioned_edited_reacted_to_and_deleted() {
-    let world = World::start().await;
+async fn a_message_is_mentioned_edited_reacted_to_and_deleted(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let robin = world.person(1, "robin").await;
     let room = alex.room("Lunch", &[&sam]).await;
@@ -129,9 +139,8 @@ async fn cluster_a_message_is_mentioned_edited_reacted_to_and_deleted() {
     assert!(robin.api.events(room, &Range::Newest, None).await.is_err());
 }
 
-#[tokio::test]
-async fn cluster_reading_moves_on_the_other_device_and_typing_shows_to_others() {
-    let world = World::start().await;
+async fn reading_moves_on_the_other_device_and_typing_shows_to_others(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let desk = world.connect(&alex, 1).await;
@@ -170,9 +179,8 @@ async fn cluster_reading_moves_on_the_other_device_and_typing_shows_to_others() 
     assert!(!format!("{passed:?}").contains("read.moved"), "{passed:?}");
 }
 
-#[tokio::test]
-async fn cluster_members_come_and_go_live_while_others_talk() {
-    let world = World::start().await;
+async fn members_come_and_go_live_while_others_talk(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[]).await;
     let other = alex.room("Other", &[&sam]).await;
@@ -235,9 +243,8 @@ async fn cluster_members_come_and_go_live_while_others_talk() {
     }
 }
 
-#[tokio::test]
-async fn cluster_the_same_nonce_is_the_same_message_wherever_it_is_sent() {
-    let world = World::start().await;
+async fn the_same_nonce_is_the_same_message_wherever_it_is_sent(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut wire = world.connect(&alex, 1).await;
@@ -267,9 +274,8 @@ async fn cluster_the_same_nonce_is_the_same_message_wherever_it_is_sent() {
     assert!(sam.api.send_message(room, &said).await.expect("sent").is_new);
 }
 
-#[tokio::test]
-async fn cluster_history_is_paged_both_ways() {
-    let world = World::start().await;
+async fn history_is_paged_both_ways(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut head = 0;
@@ -305,9 +311,8 @@ async fn cluster_history_is_paged_both_ways() {
     }
 }
 
-#[tokio::test]
-async fn cluster_protobuf_and_json_talk_with_each_other() {
-    let world = World::start().await;
+async fn protobuf_and_json_talk_with_each_other(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut json = world.connect(&alex, 1).await;
@@ -352,9 +357,8 @@ async fn cluster_protobuf_and_json_talk_with_each_other() {
     );
 }
 
-#[tokio::test]
-async fn cluster_a_stream_of_events_goes_on_at_the_other_node() {
-    let world = World::start().await;
+async fn a_stream_of_events_goes_on_wherever_it_is_resumed(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut stream = Sse::open(&sam.at(&world, 1), Some(sam.device), None).await;

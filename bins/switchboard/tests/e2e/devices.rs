@@ -5,16 +5,22 @@ use std::pin::pin;
 use domain::DeviceKind;
 use futures_util::future::{Either, select};
 use protocol::Encoding;
+use testkit::cluster::ClusterOptions;
 
 use crate::sse::Sse;
 use crate::wire::identify;
-use crate::world::World;
+use crate::world::{World, in_both_worlds};
+
+in_both_worlds!(
+    two_devices_live_side_by_side_and_the_newer_connection_of_one_wins,
+    of_two_that_identify_at_the_same_moment_exactly_one_survives,
+    streams_of_events_and_sockets_of_one_device_replace_each_other,
+);
 
 const REPLACED: u16 = 4017;
 
-#[tokio::test]
-async fn cluster_two_devices_live_side_by_side_and_the_newer_connection_of_one_wins() {
-    let world = World::start().await;
+async fn two_devices_live_side_by_side_and_the_newer_connection_of_one_wins(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut desk = world.connect(&sam, 1).await;
@@ -47,10 +53,9 @@ async fn cluster_two_devices_live_side_by_side_and_the_newer_connection_of_one_w
     assert_eq!(phone.event().await.seq, said);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_of_two_that_identify_at_the_same_moment_exactly_one_survives() {
+async fn of_two_that_identify_at_the_same_moment_exactly_one_survives(options: ClusterOptions) {
     // Nothing that is missed is found by the sweep in this test.
-    let world = World::with(|options| options.setting("relay.sweep_interval", "1h")).await;
+    let world = World::on(options.setting("relay.sweep_interval", "1h")).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     for _ in 0..50 {
@@ -76,9 +81,8 @@ async fn cluster_of_two_that_identify_at_the_same_moment_exactly_one_survives() 
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_streams_of_events_and_sockets_of_one_device_replace_each_other() {
-    let world = World::start().await;
+async fn streams_of_events_and_sockets_of_one_device_replace_each_other(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut stream = Sse::open(&sam.api, Some(sam.device), None).await;

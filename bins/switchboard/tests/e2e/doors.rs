@@ -9,18 +9,27 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use client::{Api, Credential};
 use domain::UserId;
 use serde_json::{Value, json};
+use testkit::cluster::ClusterOptions;
 
 use crate::raw::Raw;
 use crate::sse::Sse;
-use crate::world::World;
+use crate::world::{World, in_both_worlds};
+
+in_both_worlds!(
+    pages_of_other_origins_and_unknown_subprotocols_are_refused_in_the_handshake,
+    tickets_that_are_invented_spent_or_late_let_nobody_in,
+    tokens_that_are_forged_are_refused_at_every_door,
+    a_token_past_its_time_is_refused_and_a_refresh_helps,
+);
 
 const FAILED: u16 = 4004;
 
-#[tokio::test]
-async fn cluster_pages_of_other_origins_and_unknown_subprotocols_are_refused_in_the_handshake() {
-    let world = World::with(|options| {
-        options.setting("gateway.allowed_origins", "https://chat.example.com,http://localhost:3000")
-    })
+async fn pages_of_other_origins_and_unknown_subprotocols_are_refused_in_the_handshake(
+    options: ClusterOptions,
+) {
+    let world = World::on(
+        options.setting("gateway.allowed_origins", "https://chat.example.com,http://localhost:3000"),
+    )
     .await;
     let alex = world.person(1, "alex").await;
     let url = world.cluster.gateway_url(2);
@@ -71,9 +80,8 @@ async fn cluster_pages_of_other_origins_and_unknown_subprotocols_are_refused_in_
     }
 }
 
-#[tokio::test]
-async fn cluster_tickets_that_are_invented_spent_or_late_let_nobody_in() {
-    let world = World::with(|options| options.setting("tickets.ttl", "1s")).await;
+async fn tickets_that_are_invented_spent_or_late_let_nobody_in(options: ClusterOptions) {
+    let world = World::on(options.setting("tickets.ttl", "1s")).await;
     let alex = world.person(1, "alex").await;
     let late = alex.ticket().await;
     let spent = alex.ticket().await;
@@ -105,9 +113,8 @@ async fn cluster_tickets_that_are_invented_spent_or_late_let_nobody_in() {
     assert!(!log.contains("ticket="), "tickets are not logged");
 }
 
-#[tokio::test]
-async fn cluster_tokens_that_are_forged_are_refused_at_every_door() {
-    let world = World::start().await;
+async fn tokens_that_are_forged_are_refused_at_every_door(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let good = alex.api.access_token().expect("a token");
     let [header, claims, signature] = good.split('.').collect::<Vec<_>>()[..] else { panic!("no JWT") };
@@ -178,10 +185,8 @@ async fn cluster_tokens_that_are_forged_are_refused_at_every_door() {
     }
 }
 
-#[tokio::test]
-async fn cluster_a_token_past_its_time_is_refused_and_a_refresh_helps() {
-    let world =
-        World::with(|options| options.setting("auth.access_ttl", "2s").setting("auth.leeway", "0s")).await;
+async fn a_token_past_its_time_is_refused_and_a_refresh_helps(options: ClusterOptions) {
+    let world = World::on(options.setting("auth.access_ttl", "2s").setting("auth.leeway", "0s")).await;
     let alex = world.person(1, "alex").await;
     let mut wire = world.connect(&alex, 1).await;
     let old = alex.api.access_token().expect("a token");

@@ -8,26 +8,29 @@ use domain::DeviceKind;
 use protocol::{CloseCode, Encoding};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use testkit::cluster::ClusterOptions;
 
 use crate::sse::Sse;
 use crate::wire::{Wire, identify};
-use crate::world::{PASSWORD, PATIENCE, Person, World};
+use crate::world::{PASSWORD, PATIENCE, Person, World, in_both_worlds};
+
+in_both_worlds!(
+    a_disabled_person_is_out_everywhere_at_once,
+    a_logout_ends_what_that_sign_in_had_and_nothing_else,
+    a_refresh_token_that_two_hold_ends_the_sign_in_everywhere,
+);
 
 const ENDED: u16 = 4014;
 /// What people call at once.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Nothing is found by looking now and then: what one node does reaches the others because they are told.
-async fn world() -> World {
-    World::with(|options| {
-        options.setting("relay.sweep_interval", "1h").setting("auth.revocation_interval", "1h")
-    })
-    .await
+async fn world(options: ClusterOptions) -> World {
+    World::on(options.setting("relay.sweep_interval", "1h").setting("auth.revocation_interval", "1h")).await
 }
 
-#[tokio::test]
-async fn cluster_a_disabled_person_is_out_everywhere_at_once() {
-    let world = world().await;
+async fn a_disabled_person_is_out_everywhere_at_once(options: ClusterOptions) {
+    let world = world(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     world.sql("UPDATE users SET role = 'admin' WHERE handle = 'alex'").await;
@@ -86,9 +89,8 @@ async fn cluster_a_disabled_person_is_out_everywhere_at_once() {
     assert!(sam.at(&world, 1).me().await.is_err());
 }
 
-#[tokio::test]
-async fn cluster_a_logout_ends_what_that_sign_in_had_and_nothing_else() {
-    let world = world().await;
+async fn a_logout_ends_what_that_sign_in_had_and_nothing_else(options: ClusterOptions) {
+    let world = world(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     // Sam again, from another device.
@@ -123,9 +125,8 @@ async fn cluster_a_logout_ends_what_that_sign_in_had_and_nothing_else() {
     phone.at(&world, 2).send_message(room, &NewMessage::new("Yes")).await.expect("sent");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_refresh_token_that_two_hold_ends_the_sign_in_everywhere() {
-    let world = world().await;
+async fn a_refresh_token_that_two_hold_ends_the_sign_in_everywhere(options: ClusterOptions) {
+    let world = world(options).await;
     let sam = world.person(1, "sam").await;
     for round in 0..5 {
         let signed_in = world.api(1 + round % 2).login("sam", PASSWORD, None).await.expect("signed in");

@@ -4,8 +4,15 @@ use client::api::{NewMessage, Range};
 use domain::{EventId, RoomId, UserId};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
+use testkit::cluster::ClusterOptions;
 
-use crate::world::{PASSWORD, Person, World};
+use crate::world::{PASSWORD, Person, World, in_both_worlds};
+
+in_both_worlds!(
+    bad_bodies_are_refused_with_the_field_and_change_nothing,
+    unknown_and_foreign_things_look_alike,
+    an_account_is_locked_everywhere_after_too_many_tries,
+);
 
 /// Requests as one person at one node.
 struct Caller<'a> {
@@ -38,9 +45,8 @@ impl Caller<'_> {
     }
 }
 
-#[tokio::test]
-async fn cluster_bad_bodies_are_refused_with_the_field_and_change_nothing() {
-    let world = World::start().await;
+async fn bad_bodies_are_refused_with_the_field_and_change_nothing(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let mut bystander = world.connect(&sam, 2).await;
@@ -127,9 +133,8 @@ async fn cluster_bad_bodies_are_refused_with_the_field_and_change_nothing() {
     assert_eq!((bystander.event().await.seq, bystander.event().await.seq), (head, said));
 }
 
-#[tokio::test]
-async fn cluster_unknown_and_foreign_things_look_alike() {
-    let world = World::start().await;
+async fn unknown_and_foreign_things_look_alike(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let foreign = alex.room("Secret", &[]).await;
     let said = alex.api.send_message(foreign, &NewMessage::new("psst")).await.expect("sent").event;
@@ -227,12 +232,10 @@ async fn cluster_unknown_and_foreign_things_look_alike() {
     assert!(!answer.text().await.expect("a body").contains(&format!("room:{own}")));
 }
 
-#[tokio::test]
-async fn cluster_an_account_is_locked_on_every_node_after_too_many_tries() {
-    let world = World::with(|options| {
-        options.setting("auth.lockout_threshold", "4").setting("auth.lockout_duration", "2s")
-    })
-    .await;
+async fn an_account_is_locked_everywhere_after_too_many_tries(options: ClusterOptions) {
+    let world =
+        World::on(options.setting("auth.lockout_threshold", "4").setting("auth.lockout_duration", "2s"))
+            .await;
     let alex = world.person(1, "alex").await;
     for n in 0..4 {
         let wrong = world.api(1 + n % 2).login("alex", "not the password", None).await.expect_err("refused");

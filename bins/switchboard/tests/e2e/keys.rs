@@ -171,7 +171,7 @@ impl Keyed {
     /// A command with the configuration of the nodes.
     fn command(&self, arguments: &str) -> Command {
         let mut command = program(arguments);
-        command.env("SWITCHBOARD__DATABASE__URL", &self.world.database);
+        command.env("SWITCHBOARD__DATABASE__URL", self.world.database());
         command.env("SWITCHBOARD__SECRETS__SIGNING_KEY_DIR", self.dir());
         for (key, value) in self.driver.settings() {
             let name = format!("SWITCHBOARD__{}", key.replace('.', "__").to_uppercase());

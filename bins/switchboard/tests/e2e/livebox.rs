@@ -14,7 +14,7 @@ use tokio::time::{Instant, interval, timeout};
 
 use crate::robot::{Robot, Watched, append, text_item};
 use crate::wire::Wire;
-use crate::world::{PATIENCE, Person, World};
+use crate::world::{PATIENCE, Person, World, of_one};
 
 const WATCHERS: usize = 50;
 
@@ -23,7 +23,36 @@ async fn cluster_fifty_watchers_see_what_was_written_while_nodes_and_the_databas
     let mut server = OwnServer::durable().await;
     let database = server.database("livebox").await.expect("a database");
     let world = World::at(database, |options| options.nodes(1, 3, 1).database_through_proxies()).await;
-    let mut world = world;
+    fifty_watchers_see_what_is_written_while(world, async |world, written| {
+        // The holder's node: it goes on at another one.
+        world.cluster.kill("gateway-3").await;
+        until_more(written, 150).await;
+        // The node of half of those who watch.
+        world.cluster.kill("gateway-1").await;
+        world.cluster.start_again("gateway-1").await;
+        until_more(written, 150).await;
+        server.crash().await.expect("crashed");
+        server.start_again().await.expect("back");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn embedded_fifty_watchers_see_what_was_written_while_the_process_is_killed() {
+    fifty_watchers_see_what_is_written_while(World::on(of_one()).await, async |world, written| {
+        for _ in 0..3 {
+            world.cluster.kill("all").await;
+            world.cluster.start_again("all").await;
+            until_more(written, 150).await;
+        }
+    })
+    .await;
+}
+
+async fn fifty_watchers_see_what_is_written_while(
+    mut world: World,
+    something_dies: impl AsyncFnOnce(&mut World, &AtomicU64),
+) {
     let alex = world.person(1, "alex").await;
     let room = alex.room("Lunch", &[]).await;
     let robot = alex.robot("helper").await;
@@ -56,15 +85,7 @@ async fn cluster_fifty_watchers_see_what_was_written_while_nodes_and_the_databas
     ));
 
     until_more(&written, 150).await;
-    // The holder's node: it goes on at another one.
-    world.cluster.kill("gateway-3").await;
-    until_more(&written, 150).await;
-    // The node of half of those who watch.
-    world.cluster.kill("gateway-1").await;
-    world.cluster.start_again("gateway-1").await;
-    until_more(&written, 150).await;
-    server.crash().await.expect("crashed");
-    server.start_again().await.expect("back");
+    something_dies(&mut world, &written).await;
     until_more(&written, 150).await;
     stop.send_replace(true);
     timeout(PATIENCE, writing).await.expect("it comes to its end").expect("a writer");

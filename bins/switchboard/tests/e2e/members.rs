@@ -4,9 +4,15 @@ use client::api::{AgentSettings, NewAgent, NewMessage};
 use client::{Api, ApiError};
 use domain::{AgentId, EventId};
 use serde_json::json;
+use testkit::cluster::ClusterOptions;
 
 use crate::wire::{body, data};
-use crate::world::{Person, World};
+use crate::world::{Person, World, in_both_worlds};
+
+in_both_worlds!(
+    an_agent_talks_with_people_and_goes_when_it_is_removed,
+    what_is_changed_of_an_agent_holds_everywhere_at_once,
+);
 
 /// An agent, and the api in its name at the node where it was made.
 async fn agent(owner: &Person, handle: &str) -> (AgentId, Api) {
@@ -18,9 +24,8 @@ fn code<T: std::fmt::Debug>(outcome: Result<T, ApiError>) -> String {
     outcome.expect_err("refused").code().to_owned()
 }
 
-#[tokio::test]
-async fn cluster_an_agent_talks_with_people_and_goes_when_it_is_removed() {
-    let world = World::start().await;
+async fn an_agent_talks_with_people_and_goes_when_it_is_removed(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let (helper, api) = agent(&alex, "helper").await;
     let elsewhere = api.at(&world.cluster.api_url(2)).expect("an address");
@@ -61,9 +66,8 @@ async fn cluster_an_agent_talks_with_people_and_goes_when_it_is_removed() {
     assert_eq!(body(&wire.next_in(room, "message.created").await), "Gone");
 }
 
-#[tokio::test]
-async fn cluster_what_is_changed_of_an_agent_holds_on_every_node_at_once() {
-    let world = World::start().await;
+async fn what_is_changed_of_an_agent_holds_everywhere_at_once(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let (helper, api) = agent(&alex, "helper").await;
     let at_two = |api: &Api| api.at(&world.cluster.api_url(2)).expect("an address");

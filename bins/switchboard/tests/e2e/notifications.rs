@@ -1,15 +1,17 @@
 //! Notifications: told once, in the right place, and able to say why.
 
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::Api;
 use client::api::{NewDevice, NewRoom};
-use domain::{AuthSessionId, DeviceId, DeviceKind, RoomId};
+use domain::{AuthSessionId, DeviceId, DeviceKind, PersonStatus, RoomId};
 use protocol::frame::{Focus, Hint, Read};
 use protocol::{ClientFrame, Encoding, ServerFrame};
 use serde_json::{Value, json};
-use store::Push as _;
+use store::Store;
+use store::postgres::{DatabaseSettings, Postgres};
 use store::push::PushAddress;
 use testkit::cluster::ClusterOptions;
 use testkit::port::Port;
@@ -18,9 +20,14 @@ use testkit::push::{FakePush, FakeSubscription};
 use tokio::time::{Instant, timeout};
 
 use crate::single::start_with;
-use crate::tasks::store;
 use crate::wire::Wire;
-use crate::world::{PASSWORD, PATIENCE, Person, World};
+use crate::world::{PASSWORD, PATIENCE, Person, World, in_both_worlds};
+
+in_both_worlds!(
+    each_row_of_the_table,
+    a_push_waits_for_its_time_and_is_dropped_when_it_is_read_or_deleted_meanwhile,
+    what_leads_inside_is_refused_at_sending_too,
+);
 
 /// Nobody looks by itself, and nobody is given up early: what a test sees was said.
 const NEVER: &str = "1h";
@@ -36,16 +43,24 @@ pub(crate) fn pushing(options: ClusterOptions) -> ClusterOptions {
         .setting("cluster.presence_ttl", "2s")
 }
 
+/// After a start it soon believes that who is not connected does not come back.
+fn pushing_soon(options: ClusterOptions) -> ClusterOptions {
+    pushing(options).setting("sync.resume_window", "1s")
+}
+
 /// Where a scene takes place: several nodes, or one process.
 pub(crate) struct Ground {
     /// Of the gateway to which people connect.
     gateway: String,
-    pub(crate) database: String,
+    store: Arc<dyn Store>,
+    /// Where several nodes tell each other who is connected.
+    rows: Option<String>,
 }
 
 impl Ground {
-    fn of(world: &World, gateway: usize) -> Self {
-        Self { gateway: world.cluster.gateway_url(gateway), database: world.database.clone() }
+    async fn of(world: &World, gateway: usize) -> Self {
+        let gateway = world.cluster.gateway_url(gateway);
+        Self { gateway, store: world.store().await, rows: world.cluster.database_url().map(str::to_owned) }
     }
 
     async fn connect(&self, person: &Person, device: DeviceId) -> Wire {
@@ -54,10 +69,6 @@ impl Ground {
         wire.identify(device).await;
         wire.until_live().await;
         wire
-    }
-
-    async fn sql(&self, statement: &str) -> Vec<Vec<Option<String>>> {
-        localpg::query(&self.database, statement).await.expect("an answer of the database")
     }
 }
 
@@ -82,7 +93,7 @@ impl Scene {
 
     pub(crate) async fn in_cluster(world: &World) -> Self {
         let (alex, sam) = (world.person(1, "alex").await, world.person(1, "sam").await);
-        Self::on(Ground::of(world, 2), alex, sam).await
+        Self::on(Ground::of(world, 2).await, alex, sam).await
     }
 
     /// Sam writes; gives the notification that Alex has of it.
@@ -105,21 +116,18 @@ impl Scene {
         serde_json::from_str(&push.text).expect("JSON")
     }
 
-    /// Waits until rows say so of Alex (`idle`, `focused`); in one process what was said counts at once.
+    /// Waits until it is noted how Alex is seen.
     pub(crate) async fn until_seen(&self, desktop: &mut Wire, idle: bool) {
         // What was said before is taken in.
         desktop.ping().await;
         let deadline = Instant::now() + PATIENCE;
-        let status = if idle { "idle" } else { "online" };
+        let status = if idle { PersonStatus::Idle } else { PersonStatus::Online };
         loop {
-            let rows = self
-                .ground
-                .sql(&format!("SELECT status FROM user_presence WHERE user_id = '{}'", self.alex.id))
-                .await;
-            if rows.first().is_some_and(|row| row[0].as_deref() == Some(status)) {
+            let seen = self.ground.store.people_presence(&[self.alex.id]).await.expect("an answer");
+            if seen.first().is_some_and(|alex| alex.status == status) {
                 return;
             }
-            assert!(Instant::now() < deadline, "{rows:?}");
+            assert!(Instant::now() < deadline, "{seen:?}");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
@@ -245,13 +253,14 @@ async fn prefer(person: &Person, preferences: &Value) {
     assert_eq!(status, 200, "{answer}");
 }
 
-/// Waits until the rows show what Alex looks at; in one process that is at once.
+/// Waits until the rows show what Alex looks at; in one process what was said counts at once.
 async fn until_focus(scene: &Scene, room: Option<RoomId>) {
+    let Some(database) = &scene.ground.rows else { return };
     let deadline = Instant::now() + PATIENCE;
     let statement =
         format!("SELECT focused_room_id FROM gateway_presence WHERE user_id = '{}'", scene.alex.id);
     loop {
-        let rows = scene.ground.sql(&statement).await;
+        let rows = localpg::query(database, &statement).await.expect("an answer of the database");
         let expected = room.map(|room| room.to_string());
         if rows.iter().all(|row| row[0] == expected) {
             return;
@@ -261,9 +270,8 @@ async fn until_focus(scene: &Scene, room: Option<RoomId>) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_each_row_of_the_table_over_nodes() {
-    let world = World::with(pushing).await;
+async fn each_row_of_the_table(options: ClusterOptions) {
+    let world = World::on(pushing_soon(options)).await;
     the_table(&Scene::in_cluster(&world).await).await;
 }
 
@@ -285,14 +293,18 @@ async fn cluster_of_one_process_decides_by_the_same_table() {
     let api = Api::new(&format!("http://{}", listen.addr())).expect("a URL");
     let (alex, sam) = (register(&api, "alex").await, register(&api, "sam").await);
     let gateway = format!("ws://{}/v1/gateway", listen.addr());
-    let scene = Scene::on(Ground { gateway, database: database.url() }, alex, sam).await;
+    let registry = prometheus::Registry::new();
+    let settings = DatabaseSettings::with_url(database.url());
+    let store = Arc::new(Postgres::connect(&settings, &registry).await.expect("the store"));
+    let scene = Scene::on(Ground { gateway, store, rows: None }, alex, sam).await;
     the_table(&scene).await;
     drop(child);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_push_waits_for_its_time_and_is_dropped_when_it_is_read_or_deleted_meanwhile() {
-    let world = World::with(|options| pushing(options).setting("push.delay", "2s")).await;
+async fn a_push_waits_for_its_time_and_is_dropped_when_it_is_read_or_deleted_meanwhile(
+    options: ClusterOptions,
+) {
+    let world = World::on(pushing_soon(options).setting("push.delay", "2s")).await;
     let scene = Scene::in_cluster(&world).await;
     let mut desktop = scene.desktop().await;
     scene.until_seen(&mut desktop, false).await;
@@ -328,12 +340,11 @@ async fn cluster_a_push_waits_for_its_time_and_is_dropped_when_it_is_read_or_del
     assert_eq!(scene.push.received().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_what_leads_inside_is_refused_at_sending_too() {
-    let world = World::with(|options| pushing(options).setting("push.allow_private", "false")).await;
+async fn what_leads_inside_is_refused_at_sending_too(options: ClusterOptions) {
+    let world = World::on(pushing_soon(options).setting("push.allow_private", "false")).await;
     let (alex, sam) = (world.person(1, "alex").await, world.person(1, "sam").await);
     let dm = sam.api.create_room(&NewRoom::dm(alex.id), None).await.expect("a dm").id;
-    let (push, store) = (FakePush::start().await, store(&world.database).await);
+    let (push, store) = (FakePush::start().await, world.store().await);
     let phone = push.subscribe();
     // As one that was good when it was saved: the name leads elsewhere now.
     for endpoint in [phone.endpoint.clone(), phone.endpoint.replace("127.0.0.1", "localhost")] {

@@ -17,7 +17,9 @@ use uuid::Uuid;
 
 use crate::sse::Sse;
 use crate::wire::Wire;
-use crate::world::{PATIENCE, Person, World};
+use crate::world::{PATIENCE, Person, World, in_both_worlds};
+
+in_both_worlds!(a_person_is_seen_over_all_devices, a_version_never_goes_back);
 
 const TTL: Duration = Duration::from_secs(3);
 const FLUSH: Duration = Duration::from_millis(200);
@@ -29,6 +31,7 @@ fn options(options: ClusterOptions) -> ClusterOptions {
         .setting("cluster.presence_flush_interval", "200ms")
         .setting("cluster.presence_ttl", "3s")
         .setting("relay.sweep_interval", "1h")
+        .setting("sync.resume_window", "0s")
 }
 
 /// Somebody who watches others.
@@ -74,8 +77,27 @@ impl Watcher {
 }
 
 impl World {
-    /// Waits until presence says who is not there, also a while after the database started.
+    /// Waits until rows say that so many are connected. One process has none: it asks its own connections, and knows at once.
+    async fn until_connected(&self, connections: usize) {
+        if self.has_many_nodes() {
+            self.until_row(&format!("SELECT 1 FROM gateway_presence HAVING count(*) = {connections}")).await;
+        }
+    }
+
+    /// As [`World::until_connected`], of those that are idle.
+    async fn until_idle(&self, connections: usize) {
+        if self.has_many_nodes() {
+            let idle = "SELECT 1 FROM gateway_presence WHERE idle HAVING count(*) =";
+            self.until_row(&format!("{idle} {connections}")).await;
+        }
+    }
+
+    /// Waits until presence says who is not there, also a while after the database started. One process does at once when it waits for nobody
+    /// to come back.
     async fn until_settled(&self) {
+        if !self.has_many_nodes() {
+            return;
+        }
         let settled = format!(
             "SELECT 1 FROM presence_epoch
              WHERE greatest(since, pg_postmaster_start_time()) < now() - interval '{} ms'",
@@ -87,7 +109,7 @@ impl World {
     async fn until_row(&self, sql: &str) {
         let waiting = async {
             loop {
-                match localpg::query(&self.database, sql).await {
+                match localpg::query(self.database(), sql).await {
                     Ok(rows) if !rows.is_empty() => return,
                     _ => tokio::time::sleep(Duration::from_millis(10)).await,
                 }
@@ -97,10 +119,8 @@ impl World {
     }
 
     async fn noted(&self, person: &Person) -> (PersonStatus, u64) {
-        let sql = format!("SELECT status, version FROM user_presence WHERE user_id = '{}'", person.id);
-        let rows = self.sql(&sql).await;
-        let row: Vec<&str> = rows[0].iter().flatten().map(String::as_str).collect();
-        (row[0].parse().expect("a status"), row[1].parse().expect("a version"))
+        let noted = self.store().await.people_presence(&[person.id]).await.expect("an answer");
+        (noted[0].status, noted[0].version)
     }
 
     /// Alex who watches at the second gateway, Sam, and Robin, in one room.
@@ -119,20 +139,20 @@ async fn idle(wire: &Wire, idle: bool) {
     wire.say(&ClientFrame::Focus(frame::Focus { room_id: None, idle })).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_person_is_seen_over_all_nodes() {
-    let world = World::with(options).await;
+async fn a_person_is_seen_over_all_devices(given: ClusterOptions) {
+    let world = World::on(options(given)).await;
     let (mut watcher, [alex, sam, _], _) = world.three().await;
-    let first = world.connect(&sam, 1).await;
+    let mut first = world.connect(&sam, 1).await;
     assert_eq!(watcher.sees(&sam, PresenceStatus::Online).await, 1);
     let mut second = world.connect_device(&sam, sam.new_device(DeviceKind::Mobile).await, 2).await;
     let mut streaming = Sse::open(&sam.api, None, None).await;
     streaming.until_live().await;
-    world.until_row("SELECT 1 FROM gateway_presence HAVING count(*) = 4").await;
-    idle(&first, true).await;
-    idle(&second, true).await;
-    second.ping().await;
-    world.until_row("SELECT 1 FROM gateway_presence WHERE idle HAVING count(*) = 2").await;
+    world.until_connected(4).await;
+    for wire in [&mut first, &mut second] {
+        idle(wire, true).await;
+        wire.ping().await;
+    }
+    world.until_idle(2).await;
     // The page of the stream is the last that is in use.
     drop(streaming);
     assert_eq!(watcher.sees(&sam, PresenceStatus::Idle).await, 2);
@@ -150,7 +170,7 @@ async fn cluster_a_person_is_seen_over_all_nodes() {
     assert_eq!(watcher.sees(&sam, PresenceStatus::Idle).await, 4, "the other gateway has one more");
     drop(second);
     assert_eq!(watcher.sees(&sam, PresenceStatus::Offline).await, 5);
-    world.until_row("SELECT 1 FROM gateway_presence HAVING count(*) = 2").await;
+    world.until_connected(2).await;
 }
 
 /// Only the database's clock counts.
@@ -329,10 +349,9 @@ async fn cluster_five_hundred_who_come_at_once_are_no_storm() {
     assert_eq!(watcher.wire.take_people_seen(), []);
 }
 
-/// However fast somebody comes and goes, on both gateways at once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_version_never_goes_back() {
-    let world = World::with(|given| options(given).setting("cluster.presence_flush_interval", "10ms")).await;
+/// However fast somebody comes and goes, on two gateways at once when there are two.
+async fn a_version_never_goes_back(given: ClusterOptions) {
+    let world = World::on(options(given).setting("cluster.presence_flush_interval", "10ms")).await;
     let (mut watcher, [_, sam, robin], _) = world.three().await;
     let phone = sam.new_device(DeviceKind::Mobile).await;
     let (one, other) = (world.connect(&sam, 1).await, world.connect_device(&sam, phone, 2).await);
@@ -365,7 +384,7 @@ async fn cluster_a_version_never_goes_back() {
         }
     };
     tokio::join!(flicker, come);
-    world.until_row("SELECT 1 FROM gateway_presence WHERE idle HAVING count(*) = 2").await;
+    world.until_idle(2).await;
     let noted = world.noted(&sam).await;
     assert_eq!(noted.0, PersonStatus::Idle);
     assert!(noted.1 > 20, "{noted:?}: hardly anything changed");

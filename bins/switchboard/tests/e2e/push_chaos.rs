@@ -159,7 +159,7 @@ async fn cluster_five_thousand_notifications_are_pushed_though_workers_are_kille
         subscribe(&person, phone, &push.subscribe()).await;
         rooms.push(sam.api.create_room(&NewRoom::dm(person.id), None).await.expect("a dm").id);
     }
-    let over = AtomicBool::new(false);
+    let (over, database) = (AtomicBool::new(false), world.database().to_owned());
     let talk = async {
         let talkers = (0..4).map(|part| {
             let (sam, rooms) = (&sam, &rooms);
@@ -172,7 +172,7 @@ async fn cluster_five_thousand_notifications_are_pushed_though_workers_are_kille
             }
         });
         futures_util::future::join_all(talkers).await;
-        until_waiting(&world.database).await;
+        until_waiting(&database).await;
         over.store(true, Ordering::Relaxed);
     };
     let kill = async {

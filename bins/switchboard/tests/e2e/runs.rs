@@ -3,14 +3,20 @@
 use protocol::ClientFrame;
 use protocol::frame::Watch;
 use serde_json::json;
+use testkit::cluster::ClusterOptions;
 
 use crate::robot::{Watched, append, run_of, text_item};
 use crate::wire::data;
-use crate::world::World;
+use crate::world::{World, in_both_worlds};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_mention_makes_a_run_that_everybody_watches() {
-    let world = World::start().await;
+in_both_worlds!(
+    a_mention_makes_a_run_that_everybody_watches,
+    a_fresh_identify_hands_runs_back_and_they_start_anew,
+    cancel_reaches_the_consumer_and_closing_a_browser_cancels_nothing,
+);
+
+async fn a_mention_makes_a_run_that_everybody_watches(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let robot = alex.robot("helper").await;
@@ -62,7 +68,7 @@ async fn cluster_a_mention_makes_a_run_that_everybody_watches() {
     assert_eq!(stored["doc"].to_string(), watched[0].document.to_json());
     assert_eq!(stored["version"], watched[1].version);
     // The document alone is kept.
-    let left = world.sql(&format!("SELECT count(*) FROM run_patches WHERE run_id = '{run}'")).await;
+    let left = world.sql("SELECT count(*) FROM run_patches").await;
     assert_eq!(left[0][0].as_deref(), Some("0"));
 }
 
@@ -98,9 +104,8 @@ async fn cluster_a_consumer_whose_node_dies_goes_on_with_its_run_elsewhere() {
     assert_eq!(watched.text(), "one two");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_fresh_identify_hands_runs_back_and_they_start_anew() {
-    let world = World::start().await;
+async fn a_fresh_identify_hands_runs_back_and_they_start_anew(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, _sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[]).await;
     let robot = alex.robot("helper").await;
@@ -144,9 +149,8 @@ async fn cluster_a_consumer_is_sent_away_while_the_database_is_silent() {
     assert_eq!(consumer.closed().await, 1012);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_cancel_reaches_the_consumer_and_closing_a_browser_cancels_nothing() {
-    let world = World::start().await;
+async fn cancel_reaches_the_consumer_and_closing_a_browser_cancels_nothing(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let room = alex.room("Lunch", &[&sam]).await;
     let robot = alex.robot("helper").await;

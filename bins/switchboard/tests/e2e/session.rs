@@ -8,18 +8,23 @@ use client::{Session, SessionSettings, SignIn, Update};
 use domain::RoomId;
 use protocol::frame::{Event, Slot};
 use serde_json::Value;
+use testkit::cluster::ClusterOptions;
 use testkit::proxy::Proxy;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::sse::{Message, Sse};
 use crate::wire::{body, stream};
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, World, in_both_worlds};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_session_sees_rooms_come_and_go_through_losses_without_a_fault() {
+in_both_worlds!(
+    a_session_sees_rooms_come_and_go_through_losses_without_a_fault,
+    an_event_stream_that_breaks_all_the_time_tells_everything_once,
+);
+
+async fn a_session_sees_rooms_come_and_go_through_losses_without_a_fault(options: ClusterOptions) {
     const ROUNDS: usize = 120;
-    let world = World::start().await;
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let rooms: Vec<RoomId> =
         [alex.room("Lunch", &[]).await, alex.room("Dinner", &[]).await, alex.room("Tea", &[]).await].into();
@@ -81,10 +86,9 @@ async fn cluster_a_session_sees_rooms_come_and_go_through_losses_without_a_fault
     session.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_an_event_stream_that_breaks_all_the_time_tells_everything_once() {
+async fn an_event_stream_that_breaks_all_the_time_tells_everything_once(options: ClusterOptions) {
     const ROUNDS: usize = 80;
-    let world = World::start().await;
+    let world = World::on(options).await;
     let (alex, sam) = world.alex_and_sam().await;
     let changing = alex.room("Lunch", &[]).await;
     let lasting = alex.room("Last", &[&sam]).await;

@@ -7,12 +7,18 @@ use futures_util::future::join_all;
 use protocol::{CloseCode, Encoding, ServerFrame};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
+use testkit::cluster::ClusterOptions;
 
-use crate::world::{PASSWORD, World};
+use crate::world::{PASSWORD, World, in_both_worlds};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_ticket_that_two_hundred_show_at_once_lets_one_in() {
-    let world = World::start().await;
+in_both_worlds!(
+    a_ticket_that_two_hundred_show_at_once_lets_one_in,
+    a_hundred_logins_at_once_share_one_bucket,
+    a_registration_that_is_repeated_makes_one_person_who_is_in,
+);
+
+async fn a_ticket_that_two_hundred_show_at_once_lets_one_in(options: ClusterOptions) {
+    let world = World::on(options).await;
     let alex = world.person(1, "alex").await;
     for round in 0..3 {
         let ticket = alex.at(&world, 1 + round % 2).ticket().await.expect("a ticket");
@@ -41,17 +47,16 @@ async fn cluster_a_ticket_that_two_hundred_show_at_once_lets_one_in() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_hundred_logins_at_once_over_two_nodes_share_one_bucket() {
+async fn a_hundred_logins_at_once_share_one_bucket(options: ClusterOptions) {
     const RATE: f64 = 0.5;
     const BURST: usize = 8;
-    let world = World::with(|options| {
+    let world = World::on(
         options
             .setting("auth.rate", RATE.to_string())
             .setting("auth.burst", BURST.to_string())
             // The shared bucket alone decides in this test, however busy the machine is.
-            .setting("auth.rate_timeout", "20s")
-    })
+            .setting("auth.rate_timeout", "20s"),
+    )
     .await;
     let began = Instant::now();
     world.person(1, "alex").await;
@@ -75,14 +80,12 @@ async fn cluster_a_hundred_logins_at_once_over_two_nodes_share_one_bucket() {
         }
     }
     assert!(through >= BURST && through as f64 <= most, "{through} through, of {BURST} to {most}");
-    let limited = [
-        world.metric("api-1", "switchboard_rate_limited_total").await,
-        world.metric("api-2", "switchboard_rate_limited_total").await,
-    ];
-    assert_eq!(limited.iter().flatten().sum::<f64>() as usize, 101 - through);
-    for node in ["api-1", "api-2"] {
+    let mut limited = 0.0;
+    for node in world.api_nodes() {
+        limited += world.metric(node, "switchboard_rate_limited_total").await.expect("it is counted");
         assert_eq!(world.metric(node, "switchboard_rate_limit_fail_open_total").await, Some(0.0));
     }
+    assert_eq!(limited as usize, 101 - through);
     // What Retry-After said is true.
     tokio::time::sleep(retry).await;
     assert_eq!(login(&world, 2, 0).await.status(), StatusCode::OK);
@@ -127,9 +130,8 @@ async fn cluster_while_the_database_is_silent_each_node_limits_by_itself() {
     assert_eq!(status, StatusCode::OK, "{}", answer.text().await.unwrap_or_default());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_registration_that_is_repeated_makes_one_person_who_is_in() {
-    let world = World::with(|options| options.setting("auth.lockout_threshold", "3")).await;
+async fn a_registration_that_is_repeated_makes_one_person_who_is_in(options: ClusterOptions) {
+    let world = World::on(options.setting("auth.lockout_threshold", "3")).await;
     let register = |node: usize, handle: &str, password: &str, key: &str| {
         let url = format!("{}/v1/auth/register", world.cluster.api_url(node));
         let body =

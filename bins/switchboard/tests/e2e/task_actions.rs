@@ -1,40 +1,52 @@
 //! What tasks do in rooms: messages, and runs of agents that are followed to their end.
 
+use std::sync::Arc;
+
 use domain::task::{Action, Trigger};
 use domain::{RoomId, TaskId, TaskRunId};
 use serde_json::{Value, json};
-use store::Tasks;
-use store::postgres::Postgres;
+use store::Store;
 use store::tasks::NewTaskRun;
+use testkit::cluster::ClusterOptions;
 use tokio::time::Instant;
 
 use crate::robot::Robot;
-use crate::tasks::{make, settings, store, workers};
+use crate::tasks::{make, settings, workers};
 use crate::wire::data;
-use crate::world::{PATIENCE, Person, World};
+use crate::world::{PATIENCE, Person, World, in_both_worlds, of_many};
+
+in_both_worlds!(
+    a_task_says_its_message_once_in_its_owners_name,
+    a_task_follows_the_run_of_an_agent_to_its_end,
+    a_run_that_is_cancelled_stops_the_run_of_the_agent,
+);
 
 struct Scene {
     world: World,
     alex: Person,
     room: RoomId,
     robot: Robot,
-    store: Postgres,
+    store: Arc<dyn Store>,
 }
 
 impl Scene {
     async fn start() -> Self {
-        let change = |options| workers(options).nodes(1, 1, 2).setting("scheduler.retry_min", "100ms");
-        let world = World::with(change).await;
+        Self::on(of_many().await).await
+    }
+
+    async fn on(options: ClusterOptions) -> Self {
+        let options = workers(options).nodes(1, 1, 2).setting("scheduler.retry_min", "100ms");
+        let world = World::on(options).await;
         let alex = world.person(1, "alex").await;
         let room = alex.room("Standup", &[]).await;
         let robot = alex.robot("helper").await;
         alex.invite(&robot, room).await;
-        let store = store(&world.database).await;
+        let store = world.store().await;
         Self { world, alex, room, robot, store }
     }
 
     async fn task(&self, action: Action) -> TaskId {
-        make(&self.store, self.alex.id, settings("standup", action)).await
+        make(&*self.store, self.alex.id, settings("standup", action)).await
     }
 
     async fn ask_agent(&self) -> TaskId {
@@ -88,9 +100,8 @@ impl Scene {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_task_says_its_message_once_in_its_owners_name() {
-    let scene = Scene::start().await;
+async fn a_task_says_its_message_once_in_its_owners_name(options: ClusterOptions) {
+    let scene = Scene::on(options).await;
     let mut wire = scene.world.connect(&scene.alex, 1).await;
     let body = "Deployed: {{input}}".to_owned();
     let task = scene.task(Action::Message { room_id: scene.room, body }).await;
@@ -103,18 +114,18 @@ async fn cluster_a_task_says_its_message_once_in_its_owners_name() {
     assert_eq!((history[0].0.as_str(), &history[0].1["event_id"]), ("succeeded", &json!(said.id)));
 
     // Whoever may not say anything there says nothing, and is not asked again.
-    scene.world.sql(&format!("DELETE FROM members WHERE member_id = '{}'", scene.alex.id)).await;
+    scene.world.sql("DELETE FROM members").await;
     scene.run(task, None).await;
     assert_eq!(scene.history(2).await[1].0, "failed");
-    assert_eq!(
-        scene.world.sql("SELECT count(*) FROM task_queue WHERE due_at < 'infinity'").await[0][0].as_deref(),
-        Some("0")
+    let queued = scene.world.words(
+        "SELECT count(*) FROM task_queue WHERE due_at < 'infinity'",
+        "SELECT count(*) FROM task_queue WHERE due_at < 1000000000000000000",
     );
+    assert_eq!(scene.world.sql(queued).await[0][0].as_deref(), Some("0"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_task_follows_the_run_of_an_agent_to_its_end() {
-    let scene = Scene::start().await;
+async fn a_task_follows_the_run_of_an_agent_to_its_end(options: ClusterOptions) {
+    let scene = Scene::on(options).await;
     let mut consumer = scene.robot.consumer(&scene.world, 1, "main").await;
     let task = scene.ask_agent().await;
     scene.run(task, Some(r#"{"week": 48}"#)).await;
@@ -160,7 +171,7 @@ async fn cluster_a_worker_that_was_paused_while_it_followed_stops_nothing() {
     let (room_id, agent_id) = (scene.room, scene.robot.id);
     let mut asking = settings("ask", Action::AgentRun { room_id, agent_id, input: json!("sum up the week") });
     asking.max_runtime = std::time::Duration::from_secs(10);
-    let task = make(&scene.store, scene.alex.id, asking).await;
+    let task = make(&*scene.store, scene.alex.id, asking).await;
     let begun = Instant::now();
     scene.run(task, None).await;
     let (run, _) = consumer.requested().await;
@@ -198,9 +209,8 @@ async fn cluster_a_cancel_outlives_the_worker_that_was_to_obey_it() {
     consumer.finish(run, epoch, "cancelled", None).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_run_that_is_cancelled_stops_the_run_of_the_agent() {
-    let scene = Scene::start().await;
+async fn a_run_that_is_cancelled_stops_the_run_of_the_agent(options: ClusterOptions) {
+    let scene = Scene::on(options).await;
     let mut consumer = scene.robot.consumer(&scene.world, 1, "main").await;
     let task = scene.ask_agent().await;
     let first = scene.run(task, None).await;

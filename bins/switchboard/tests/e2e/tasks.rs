@@ -11,14 +11,21 @@ use domain::{Schedule, TaskId, UserId};
 use jiff::Timestamp;
 use rand::Rng;
 use serde_json::json;
-use store::Tasks;
-use store::postgres::{DatabaseSettings, Postgres};
+use store::Store;
 use store::tasks::{NewTask, TaskSettings};
 use testkit::cluster::ClusterOptions;
 use testkit::postgres::OwnServer;
 use tokio::time::Instant;
 
-use crate::world::{PATIENCE, Person, World};
+use crate::world::{PATIENCE, Person, World, in_both_worlds, of_one};
+
+in_both_worlds!(
+    ticks_that_nobody_was_there_for_are_made_up_for_or_left_out,
+    a_switch_stops_workers_from_beginning_anything,
+    ticks_come_in_time_although_nobody_looks_by_itself,
+    an_owner_who_lost_the_right_has_nothing_done,
+    an_action_of_a_newer_release_fails_and_the_others_go_on,
+);
 
 const LEASE: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -30,12 +37,6 @@ pub(crate) fn workers(options: ClusterOptions) -> ClusterOptions {
         .setting("scheduler.lease", "2s")
         .setting("scheduler.interval", "1s")
         .setting("scheduler.startup_jitter", "200ms")
-}
-
-/// The store, past the nodes.
-pub(crate) async fn store(url: &str) -> Postgres {
-    let settings = DatabaseSettings::with_url(url);
-    Postgres::connect(&settings, &prometheus::Registry::new()).await.expect("the store")
 }
 
 /// A task as the tests have it: runs when it is told to, and is tried often.
@@ -55,7 +56,7 @@ pub(crate) fn settings(name: &str, action: Action) -> TaskSettings {
 }
 
 /// Makes a task in the store itself.
-pub(crate) async fn make(store: &Postgres, owner: UserId, settings: TaskSettings) -> TaskId {
+pub(crate) async fn make(store: &dyn Store, owner: UserId, settings: TaskSettings) -> TaskId {
     let first = settings.schedule.as_ref().and_then(|schedule| {
         let schedule = Schedule::parse(schedule, &settings.timezone).expect("a schedule");
         schedule.anchored_at(settings.anchor).next_after(Timestamp::now())
@@ -79,17 +80,20 @@ struct Line {
 }
 
 async fn history(world: &World) -> Vec<Line> {
-    let rows = world
-        .sql(
-            "SELECT task_id, status, attempt, to_char(scheduled_for AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), \
-             to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), \
-             to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
-             FROM task_runs ORDER BY task_id, scheduled_for, attempt",
-        )
-        .await;
+    let lines = world.words(
+        "SELECT task_id, status, attempt, CAST(extract(epoch FROM scheduled_for) * 1000000 AS bigint), \
+         CAST(extract(epoch FROM started_at) * 1000000 AS bigint), \
+         CAST(extract(epoch FROM finished_at) * 1000000 AS bigint) \
+         FROM task_runs ORDER BY task_id, scheduled_for, attempt",
+        "SELECT task_id, status, attempt, scheduled_for, started_at, finished_at \
+         FROM task_runs ORDER BY task_id, scheduled_for, attempt",
+    );
+    let rows = world.sql(lines).await;
     let line = |row: Vec<Option<String>>| {
-        let time =
-            |text: &Option<String>| text.as_ref().map(|text| text.parse::<Timestamp>().expect("a time"));
+        let time = |text: &Option<String>| {
+            let microseconds = text.as_ref().map(|text| text.parse().expect("a number"));
+            microseconds.map(|number| Timestamp::from_microsecond(number).expect("a time"))
+        };
         Line {
             task: row[0].clone().expect("a task"),
             status: row[1].clone().expect("a status"),
@@ -145,12 +149,15 @@ fn check_nothing_was_missed(lines: &[Line], every: Duration, slack: Duration) {
 
 /// Nothing is left behind: what is in the queue is the next tick of each task, and nobody holds anything for longer than a lease.
 async fn until_nothing_is_stuck(world: &World, tasks: usize) {
+    let queue = world.words(
+        "SELECT count(*), count(*) FILTER (WHERE due_at < now() - interval '3 seconds' OR attempt > 1) \
+         FROM task_queue WHERE due_at < 'infinity'",
+        "SELECT count(*), count(*) FILTER (WHERE due_at < (unixepoch('subsec') - 3) * 1000000 OR attempt > 1) \
+         FROM task_queue WHERE due_at < 1000000000000000000",
+    );
     let deadline = Instant::now() + LEASE + INTERVAL + Duration::from_secs(20);
     loop {
-        let rows = world
-            .sql("SELECT count(*), count(*) FILTER (WHERE due_at < now() - interval '3 seconds' OR attempt > 1) \
-                 FROM task_queue WHERE due_at < 'infinity'")
-            .await;
+        let rows = world.sql(queue).await;
         let number =
             |n: usize| rows[0][n].as_ref().and_then(|text| text.parse::<usize>().ok()).expect("a number");
         if number(0) == tasks && number(1) == 0 {
@@ -163,18 +170,18 @@ async fn until_nothing_is_stuck(world: &World, tasks: usize) {
 
 async fn tasks_that_tick(world: &World, count: usize) {
     let alex = admin(world).await;
-    tasks_of(&store(&world.database).await, alex.id, count).await;
+    tasks_of(&*world.store().await, alex.id, count).await;
 }
 
 /// Alex, who may have system jobs done.
 async fn admin(world: &World) -> Person {
     let alex = world.person(1, "alex").await;
-    world.sql(&format!("UPDATE users SET role = 'admin' WHERE id = '{}'", alex.id)).await;
+    world.sql("UPDATE users SET role = 'admin'").await;
     alex
 }
 
 /// One in ten ticks every minute, the others every second.
-async fn tasks_of(store: &Postgres, owner: UserId, count: usize) {
+async fn tasks_of(store: &dyn Store, owner: UserId, count: usize) {
     for n in 0..count {
         let schedule = if n % 10 == 0 { "* * * * *" } else { "every 1s" };
         let mut settings = settings(&format!("tick {n}"), Action::System { name: SystemJob::Noop });
@@ -190,11 +197,18 @@ async fn runs(world: &World) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_hundred_kills_of_workers_leave_each_tick_done_once() {
+    ticks_are_done_once_although_it_is_killed(World::with(workers).await, 100).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn embedded_thirty_kills_of_the_process_leave_each_tick_done_once() {
+    ticks_are_done_once_although_it_is_killed(World::on(workers(of_one())).await, 30).await;
+}
+
+async fn ticks_are_done_once_although_it_is_killed(mut world: World, kills: usize) {
     const TASKS: usize = 200;
-    const KILLS: usize = 100;
-    let mut world = World::with(workers).await;
     tasks_that_tick(&world, TASKS).await;
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         let name = format!("worker-{}", rand::rng().random_range(1..=WORKERS));
         let before = runs(&world).await;
         let pause = Duration::from_millis(rand::rng().random_range(50..700));
@@ -288,11 +302,10 @@ async fn cluster_workers_whose_clocks_are_an_hour_off_change_nothing() {
 }
 
 /// Ticks that nobody was there for: made up for once, or left out, as the task says; and the next are where they would have been.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_ticks_that_nobody_was_there_for_are_made_up_for_or_left_out() {
-    let world = World::with(|options| workers(options).nodes(1, 0, 2)).await;
+async fn ticks_that_nobody_was_there_for_are_made_up_for_or_left_out(options: ClusterOptions) {
+    let world = World::on(workers(options).nodes(1, 0, 2)).await;
     let alex = admin(&world).await;
-    let store = store(&world.database).await;
+    let store = world.store().await;
     let anchor = Timestamp::now() - Duration::from_secs(4 * 3600 + 1800);
     let mut tasks = Vec::new();
     for misfire in [Misfire::Once, Misfire::Skip] {
@@ -336,13 +349,12 @@ async fn cluster_ticks_that_nobody_was_there_for_are_made_up_for_or_left_out() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_switch_stops_all_workers_from_beginning_anything() {
-    let world = World::with(|options| workers(options).nodes(1, 0, 2)).await;
+async fn a_switch_stops_workers_from_beginning_anything(options: ClusterOptions) {
+    let world = World::on(workers(options).nodes(1, 0, 2)).await;
     let alex = admin(&world).await;
-    let store = store(&world.database).await;
+    let store = world.store().await;
     store.switch_scheduler(alex.id, false).await.expect("switched off");
-    tasks_of(&store, alex.id, 20).await;
+    tasks_of(&*store, alex.id, 20).await;
     // Each looks several times meanwhile.
     let before = Instant::now();
     while before.elapsed() < INTERVAL * 3 {
@@ -355,14 +367,13 @@ async fn cluster_a_switch_stops_all_workers_from_beginning_anything() {
 }
 
 /// A worker that has just done a tick knows when the next one is, without looking by itself.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_ticks_come_in_time_although_nobody_looks_by_itself() {
-    let world = World::with(|options| {
+async fn ticks_come_in_time_although_nobody_looks_by_itself(options: ClusterOptions) {
+    let world = World::on(
         workers(options)
             .nodes(1, 0, 1)
             .setting("scheduler.interval", "1h")
-            .setting("scheduler.startup_jitter", "0s")
-    })
+            .setting("scheduler.startup_jitter", "0s"),
+    )
     .await;
     let alex = admin(&world).await;
     let mut body =
@@ -383,13 +394,12 @@ async fn cluster_ticks_come_in_time_although_nobody_looks_by_itself() {
 }
 
 /// Who is disabled, or no administrator any more, has nothing done in their name; and nothing of it is tried again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_an_owner_who_lost_the_right_has_nothing_done() {
-    let world = World::with(|options| workers(options).nodes(1, 0, 1)).await;
+async fn an_owner_who_lost_the_right_has_nothing_done(options: ClusterOptions) {
+    let world = World::on(workers(options).nodes(1, 0, 1)).await;
     let alex = admin(&world).await;
-    let store = store(&world.database).await;
-    tasks_of(&store, alex.id, 1).await;
-    let task = make(&store, alex.id, settings("once", Action::System { name: SystemJob::Noop })).await;
+    let store = world.store().await;
+    tasks_of(&*store, alex.id, 1).await;
+    let task = make(&*store, alex.id, settings("once", Action::System { name: SystemJob::Noop })).await;
     let ended = async |status: &str, error: Option<&str>| {
         let run = store::tasks::NewTaskRun {
             id: domain::TaskRunId::new(),
@@ -415,24 +425,20 @@ async fn cluster_an_owner_who_lost_the_right_has_nothing_done() {
     ended("succeeded", None).await;
     world.sql("UPDATE users SET role = 'user'").await;
     ended("failed", Some("the task's owner is no administrator any more")).await;
-    world.sql("UPDATE users SET disabled_at = now()").await;
+    store.set_user_disabled(alex.id, true).await.expect("disabled");
     ended("failed", Some("the task's owner is disabled")).await;
 }
 
 /// What a newer release wants done fails on a worker that does not know it, and keeps it from nothing else.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_an_action_of_a_newer_release_fails_and_the_others_go_on() {
-    let world =
-        World::with(|options| workers(options).nodes(1, 0, 1).setting("scheduler.retry_min", "10s")).await;
+async fn an_action_of_a_newer_release_fails_and_the_others_go_on(options: ClusterOptions) {
+    let world = World::on(workers(options).nodes(1, 0, 1).setting("scheduler.retry_min", "10s")).await;
     let alex = admin(&world).await;
-    let store = store(&world.database).await;
+    let store = world.store().await;
     let mut unknown = settings("unknown", Action::System { name: SystemJob::Noop });
     unknown.schedule = Some("every 1s".to_owned());
-    let unknown = make(&store, alex.id, unknown).await;
-    world
-        .sql(&format!("UPDATE tasks SET action = '{{\"kind\": \"of tomorrow\"}}' WHERE id = '{unknown}'"))
-        .await;
-    tasks_of(&store, alex.id, 2).await;
+    let unknown = make(&*store, alex.id, unknown).await;
+    world.sql("UPDATE tasks SET action = '{\"kind\": \"of tomorrow\"}'").await;
+    tasks_of(&*store, alex.id, 2).await;
     until_more(&world, 4).await;
     let lines = history(&world).await;
     let failed: Vec<_> = lines.iter().filter(|line| line.task == unknown.to_string()).collect();

@@ -4,13 +4,21 @@ use domain::{DeviceKind, RunId};
 use protocol::frame::{CallTool, ToolOutcome, ToolResult, WireDuration};
 use protocol::{ClientFrame, ServerFrame};
 use serde_json::{Value, json};
+use testkit::cluster::ClusterOptions;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::robot::{Robot, raw};
 use crate::wire::{Wire, data};
-use crate::world::{PATIENCE, Person, World};
+use crate::world::{PATIENCE, Person, World, in_both_worlds};
+
+in_both_worlds!(
+    a_tool_is_called_by_rest_and_by_socket_and_answered_elsewhere,
+    of_two_answers_to_each_of_five_hundred_calls_one_counts,
+    who_was_removed_from_the_room_is_asked_nothing_any_more,
+    a_call_that_nobody_answers_expires_and_ends_with_its_run,
+);
 
 impl Wire {
     /// The next call of a tool.
@@ -41,9 +49,8 @@ async fn at_work(world: &World) -> (Person, Person, Robot, Wire, RunId, u64) {
     (alex, sam, robot, consumer, run, epoch)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_tool_is_called_by_rest_and_by_socket_and_answered_at_another_node() {
-    let world = World::start().await;
+async fn a_tool_is_called_by_rest_and_by_socket_and_answered_elsewhere(options: ClusterOptions) {
+    let world = World::on(options).await;
     let (alex, sam, robot, mut consumer, run, epoch) = at_work(&world).await;
     let mut browser = world.connect(&alex, 2).await;
     let body = json!({ "tool": "time_zone", "args": {"of": "now"}, "user_id": alex.id, "timeout": "30s" });
@@ -95,14 +102,14 @@ async fn cluster_a_tool_is_called_by_rest_and_by_socket_and_answered_at_another_
     let resolved = consumer.event_of("tool.resolved").await;
     assert_eq!((&data(&resolved)["result"], &data(&resolved)["status"]), (&json!("yes"), &json!("answered")));
     assert_eq!(sam.rest("POST", &path, Some(&json!({ "result": "no" }))).await.0, 409);
-    let poison = world.sql("SELECT count(*) FROM tool_calls WHERE result::text LIKE '%poison%'").await;
+    let poison =
+        world.sql("SELECT count(*) FROM tool_calls WHERE CAST(result AS TEXT) LIKE '%poison%'").await;
     assert_eq!(poison[0][0].as_deref(), Some("0"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_of_two_answers_to_each_of_five_hundred_calls_one_counts() {
+async fn of_two_answers_to_each_of_five_hundred_calls_one_counts(options: ClusterOptions) {
     const CALLS: usize = 500;
-    let world = World::start().await;
+    let world = World::on(options).await;
     let (alex, _sam, robot, mut consumer, run, epoch) = at_work(&world).await;
     let mut answering = JoinSet::new();
     for (gateway, name) in [(1, "left"), (2, "right")] {
@@ -149,9 +156,8 @@ async fn cluster_of_two_answers_to_each_of_five_hundred_calls_one_counts() {
     drop(robot);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_who_was_removed_from_the_room_is_asked_nothing_any_more() {
-    let world = World::with(|options| options.nodes(2, 2, 1).setting("runs.rescue_interval", "100ms")).await;
+async fn who_was_removed_from_the_room_is_asked_nothing_any_more(options: ClusterOptions) {
+    let world = World::on(options.nodes(2, 2, 1).setting("runs.rescue_interval", "100ms")).await;
     let (alex, sam, robot, mut consumer, run, _) = at_work(&world).await;
     let room = alex.run(run).await["room_id"].as_str().expect("a room").to_owned();
     let body = json!({ "tool": "ask", "args": {"of": "the room"}, "user_id": sam.id });
@@ -170,9 +176,8 @@ async fn cluster_who_was_removed_from_the_room_is_asked_nothing_any_more() {
     assert_eq!(alex.run(run).await["status"], "running");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_call_that_nobody_answers_expires_and_ends_with_its_run() {
-    let world = World::with(|options| options.nodes(2, 2, 1).setting("runs.rescue_interval", "100ms")).await;
+async fn a_call_that_nobody_answers_expires_and_ends_with_its_run(options: ClusterOptions) {
+    let world = World::on(options.nodes(2, 2, 1).setting("runs.rescue_interval", "100ms")).await;
     let (alex, _sam, robot, mut consumer, run, epoch) = at_work(&world).await;
     let mut browser = world.connect(&alex, 2).await;
     let body = json!({ "tool": "time_zone", "args": {}, "user_id": alex.id, "timeout": "500ms" });

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use crate::notifications::{pushing, subscribe};
 use crate::receiver::Receiver;
 use crate::sse::Sse;
-use crate::tasks::{make, settings, store};
+use crate::tasks::{make, settings};
 use crate::world::{PATIENCE, World};
 
 /// Nodes that say everything, and send their traces to a collector.
@@ -196,7 +196,7 @@ async fn cluster_work_on_tasks_and_pushes_is_traced() {
     // A webhook is told the trace of the run that calls it.
     let receiver = Receiver::start().await;
     let action = Action::Webhook { url: receiver.url.clone(), body: None };
-    let task = make(&store(&world.database).await, alex.id, settings("call", action)).await;
+    let task = make(&*world.store().await, alex.id, settings("call", action)).await;
     let (status, run) = alex.rest("POST", &format!("/v1/tasks/{task}/run"), None).await;
     assert_eq!(status, 202, "{run}");
     let call = receiver.call().await;

@@ -1,19 +1,26 @@
 //! Webhooks of tasks: what is called, how often, and by a worker that is paused or told to stop.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::task::{Action, Trigger};
 use domain::{TaskId, TaskRunId};
 use serde_json::json;
-use store::Tasks;
-use store::postgres::Postgres;
+use store::Store;
 use store::tasks::{NewTaskRun, TaskSettings};
 use testkit::cluster::ClusterOptions;
 use tokio::time::Instant;
 
 use crate::receiver::Receiver;
-use crate::tasks::{make, settings, store, workers};
-use crate::world::{PATIENCE, Person, World};
+use crate::tasks::{make, settings, workers};
+use crate::world::{PATIENCE, Person, World, in_both_worlds, of_many};
+
+in_both_worlds!(
+    a_webhook_is_signed_alike_and_tried_until_it_is_taken,
+    a_worker_that_is_told_to_stop_hands_its_run_back_as_the_attempt_it_was,
+    a_run_that_takes_too_long_or_is_cancelled_is_stopped,
+    runs_of_one_task_go_one_after_the_other_at_once,
+);
 
 fn two_workers(options: ClusterOptions) -> ClusterOptions {
     workers(options)
@@ -23,29 +30,30 @@ fn two_workers(options: ClusterOptions) -> ClusterOptions {
         .setting("scheduler.retry_min", "100ms")
 }
 
+/// Nobody looks by itself.
+fn only_told(options: ClusterOptions) -> ClusterOptions {
+    options.setting("scheduler.interval", "1h").setting("scheduler.startup_jitter", "0s")
+}
+
 struct Scene {
     world: World,
     alex: Person,
-    store: Postgres,
+    store: Arc<dyn Store>,
     receiver: Receiver,
 }
 
 impl Scene {
-    async fn start() -> Self {
-        Self::with(|options| options).await
-    }
-
-    async fn with(change: impl FnOnce(ClusterOptions) -> ClusterOptions) -> Self {
-        let world = World::with(|options| change(two_workers(options))).await;
+    async fn on(options: ClusterOptions) -> Self {
+        let world = World::on(two_workers(options)).await;
         let alex = world.person(1, "alex").await;
-        let store = store(&world.database).await;
+        let store = world.store().await;
         Self { world, alex, store, receiver: Receiver::start().await }
     }
 
     async fn webhook(&self, change: impl FnOnce(&mut TaskSettings)) -> TaskId {
         let mut settings = settings("call", Action::Webhook { url: self.receiver.url.clone(), body: None });
         change(&mut settings);
-        make(&self.store, self.alex.id, settings).await
+        make(&*self.store, self.alex.id, settings).await
     }
 
     async fn run(&self, task: TaskId) -> TaskRunId {
@@ -102,13 +110,9 @@ fn line(status: &str, attempt: u32, epoch: u32) -> (String, String, String) {
     (status.to_owned(), attempt.to_string(), epoch.to_string())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_webhook_is_signed_alike_and_tried_until_it_is_taken() {
+async fn a_webhook_is_signed_alike_and_tried_until_it_is_taken(options: ClusterOptions) {
     // Nobody looks by itself.
-    let scene = Scene::with(|options| {
-        options.setting("scheduler.interval", "1h").setting("scheduler.startup_jitter", "0s")
-    })
-    .await;
+    let scene = Scene::on(only_told(options)).await;
     let task = scene.webhook(|_| {}).await;
     scene.run_by_rest(task).await;
     let first = scene.receiver.call().await;
@@ -133,7 +137,7 @@ async fn cluster_a_webhook_is_signed_alike_and_tried_until_it_is_taken() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_a_worker_that_was_paused_for_longer_than_its_lease_ends_nothing() {
-    let scene = Scene::start().await;
+    let scene = Scene::on(of_many().await).await;
     let task = scene.webhook(|_| {}).await;
     scene.run(task).await;
     let held = scene.receiver.call().await;
@@ -167,21 +171,20 @@ async fn cluster_a_worker_that_was_paused_for_longer_than_its_lease_ends_nothing
     assert_eq!(scene.history(3).await[2], line("succeeded", 1, 1));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_worker_that_is_told_to_stop_hands_its_run_back_as_the_attempt_it_was() {
+/// Another goes on, or the same once it is back.
+async fn a_worker_that_is_told_to_stop_hands_its_run_back_as_the_attempt_it_was(options: ClusterOptions) {
     // Nobody looks by itself: those who go on are told.
-    let mut scene = Scene::with(|options| {
-        options
-            .setting("scheduler.interval", "1h")
-            .setting("scheduler.startup_jitter", "0s")
-            .setting("scheduler.drain", "500ms")
-    })
-    .await;
+    let mut scene =
+        Scene::on(only_told(options).setting("scheduler.drain", "500ms").setting("shutdown.spread", "0s"))
+            .await;
     let task = scene.webhook(|settings| settings.retries = 0).await;
     let run = scene.run_by_rest(task).await;
     let held = scene.receiver.call().await;
     let stopping = scene.busy().await;
     assert!(scene.world.cluster.stop(&stopping).await.success());
+    if !scene.world.has_many_nodes() {
+        scene.world.cluster.start_again(&stopping).await;
+    }
     let again = scene.receiver.call().await;
     assert_eq!(again.header("switchboard-attempt"), "1");
     assert!(again.answer(200, "ok"));
@@ -191,9 +194,8 @@ async fn cluster_a_worker_that_is_told_to_stop_hands_its_run_back_as_the_attempt
     assert_eq!(rows[0][0], Some(run.to_string()));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_a_run_that_takes_too_long_or_is_cancelled_is_stopped() {
-    let scene = Scene::start().await;
+async fn a_run_that_takes_too_long_or_is_cancelled_is_stopped(options: ClusterOptions) {
+    let scene = Scene::on(options).await;
     let task = scene.webhook(|settings| {
         settings.max_runtime = Duration::from_millis(300);
         settings.retries = 1;
@@ -216,12 +218,8 @@ async fn cluster_a_run_that_takes_too_long_or_is_cancelled_is_stopped() {
 }
 
 /// Runs that wait for others of their task go on one after the other, without anybody looking by itself.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cluster_runs_of_one_task_go_one_after_the_other_at_once() {
-    let scene = Scene::with(|options| {
-        options.setting("scheduler.interval", "1h").setting("scheduler.startup_jitter", "0s")
-    })
-    .await;
+async fn runs_of_one_task_go_one_after_the_other_at_once(options: ClusterOptions) {
+    let scene = Scene::on(only_told(options)).await;
     let task = scene.webhook(|_| {}).await;
     for _ in 0..5 {
         scene.run_by_rest(task).await;

@@ -1,14 +1,22 @@
-//! A cluster with people in it.
+//! A cluster with people in it, or one process that stands for it.
 
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::api::{NewDevice, NewRoom};
 use client::{Api, Credential};
 use domain::{DeviceId, DeviceKind, RoomId, UserId};
 use protocol::Encoding;
+use rusqlite::OpenFlags;
+use rusqlite::types::ValueRef;
+use store::Store;
+use store::postgres::{DatabaseSettings, Postgres};
+use store::sqlite::Sqlite;
 use testkit::cluster::{ClusterOptions, TestCluster};
 use testkit::postgres::TestDatabase;
+use uuid::Uuid;
 
 use crate::wire::Wire;
 
@@ -18,41 +26,113 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The password of everybody.
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// A running cluster.
+/// Makes two tests of each of these bodies, which are given what is to be started: `cluster::<body>` on two api nodes and two gateways over
+/// PostgreSQL (or as many as the body says), and `embedded::<body>` in one process with its embedded database, where every number of a node
+/// means that process. For what does not depend on how many nodes there are; the rest is a test of its own, `cluster_<...>`.
+macro_rules! in_both_worlds {
+    ($($body:ident),+ $(,)?) => {
+        mod cluster {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $body() {
+                    super::$body($crate::world::of_many().await).await;
+                }
+            )+
+        }
+
+        mod embedded {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $body() {
+                    super::$body($crate::world::of_one()).await;
+                }
+            )+
+        }
+    };
+}
+pub(crate) use in_both_worlds;
+
+/// A cluster over a fresh database.
+pub(crate) async fn of_many() -> ClusterOptions {
+    usual(ClusterOptions::on(TestDatabase::empty().await))
+}
+
+/// One process on an embedded database.
+pub(crate) fn of_one() -> ClusterOptions {
+    usual(ClusterOptions::embedded())
+}
+
+/// A running cluster, or one process that stands for it.
 pub(crate) struct World {
     pub(crate) cluster: TestCluster,
-    /// The database, past the nodes' proxies.
-    pub(crate) database: String,
 }
 
 impl World {
     /// Two api and two gateway nodes on a database of the shared server.
     pub(crate) async fn start() -> Self {
-        Self::with(|options| options).await
+        Self::on(of_many().await).await
     }
 
     /// As [`World::start`], with options changed.
     pub(crate) async fn with(change: impl FnOnce(ClusterOptions) -> ClusterOptions) -> Self {
-        let database = TestDatabase::empty().await;
-        let url = database.url();
-        let options = change(usual(ClusterOptions::on(database)));
-        Self { cluster: TestCluster::start(options).await, database: url }
+        Self::on(change(of_many().await)).await
     }
 
     /// As [`World::with`], on a database that the test looks after.
     pub(crate) async fn at(url: String, change: impl FnOnce(ClusterOptions) -> ClusterOptions) -> Self {
-        let options = change(usual(ClusterOptions::at(url.clone())));
-        Self { cluster: TestCluster::start(options).await, database: url }
+        Self::on(change(usual(ClusterOptions::at(url)))).await
     }
 
-    /// With these options, on the database at this URL.
-    pub(crate) async fn of(url: String, options: ClusterOptions) -> Self {
-        Self { cluster: TestCluster::start(options).await, database: url }
+    /// With exactly these options.
+    pub(crate) async fn on(options: ClusterOptions) -> Self {
+        Self { cluster: TestCluster::start(options).await }
     }
 
-    /// Asks the database itself.
+    /// Whether there is more than one node to look at.
+    pub(crate) fn has_many_nodes(&self) -> bool {
+        self.cluster.names().len() > 1
+    }
+
+    /// The names of the api nodes, each once.
+    pub(crate) fn api_nodes(&self) -> Vec<&str> {
+        let names = self.cluster.names();
+        if self.has_many_nodes() {
+            names.into_iter().filter(|name| name.starts_with("api-")).collect()
+        } else {
+            names
+        }
+    }
+
+    /// The URL of the database, past the nodes' proxies.
+    pub(crate) fn database(&self) -> &str {
+        self.cluster.database_url().expect("only a cluster has a PostgreSQL")
+    }
+
+    /// Asks the database itself, in words that both understand when the test runs in both worlds.
     pub(crate) async fn sql(&self, statement: &str) -> Vec<Vec<Option<String>>> {
-        localpg::query(&self.database, statement).await.expect("an answer of the database")
+        let Some(file) = self.cluster.database_file() else {
+            return localpg::query(self.database(), statement).await.expect("an answer of the database");
+        };
+        let statement = statement.to_owned();
+        let asked = tokio::task::spawn_blocking(move || embedded_sql(&file, &statement));
+        asked.await.expect("no panic").expect("an answer of the database")
+    }
+
+    /// Of two statements the one that this world's database understands.
+    pub(crate) fn words<'a>(&self, postgres: &'a str, sqlite: &'a str) -> &'a str {
+        if self.cluster.database_file().is_some() { sqlite } else { postgres }
+    }
+
+    /// The store, past the nodes.
+    pub(crate) async fn store(&self) -> Arc<dyn Store> {
+        let registry = prometheus::Registry::new();
+        match self.cluster.database_file() {
+            Some(file) => Arc::new(Sqlite::join(&file, &registry).expect("the store")),
+            None => {
+                let settings = DatabaseSettings::with_url(self.database());
+                Arc::new(Postgres::connect(&settings, &registry).await.expect("the store"))
+            }
+        }
     }
 
     /// The api node of this number, signed in as nobody.
@@ -121,6 +201,23 @@ impl World {
         let kib: u64 = line.split_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number");
         kib * 1024
     }
+}
+
+/// Rows as text, with ids as they are written elsewhere.
+fn embedded_sql(file: &Path, statement: &str) -> rusqlite::Result<Vec<Vec<Option<String>>>> {
+    let connection = rusqlite::Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.busy_timeout(PATIENCE)?;
+    let mut statement = connection.prepare(statement)?;
+    let columns = statement.column_count();
+    let text = |value: ValueRef<'_>| match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Some(Uuid::from_slice(bytes).expect("an id").to_string()),
+    };
+    let rows = statement.query_map([], |row| (0..columns).map(|n| row.get_ref(n).map(text)).collect())?;
+    rows.collect()
 }
 
 /// What all tests want: open registration, cheap passwords, no limit of sign-ins.

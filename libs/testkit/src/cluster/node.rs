@@ -29,6 +29,7 @@ pub(super) enum Role {
     Api,
     Gateway,
     Worker,
+    All,
 }
 
 impl Role {
@@ -37,6 +38,7 @@ impl Role {
             Self::Api => "api",
             Self::Gateway => "gateway",
             Self::Worker => "worker",
+            Self::All => "all",
         }
     }
 }
@@ -45,6 +47,8 @@ impl Role {
 pub(super) struct Node {
     name: String,
     role: Role,
+    arguments: Vec<&'static str>,
+    folder: PathBuf,
     binary: PathBuf,
     environment: Vec<(String, String)>,
     listen: Port,
@@ -64,30 +68,73 @@ impl Node {
         database_url: &str,
     ) -> Self {
         let name = format!("{}-{number}", role.name());
-        let (listen, admin) = (Port::reserve(), Port::reserve());
         let proxy = options.proxies.then(|| Proxy::start(address_of(database_url)));
         let url = match &proxy {
             Some(proxy) => proxy.url(database_url),
             None => database_url.to_owned(),
         };
-        let mut settings = vec![
-            ("cluster.mode", "multi".to_owned()),
-            ("database.url", url),
-            ("admin.listen", admin.addr().to_string()),
-            ("secrets.signing_key_dir", dir.join("keys").display().to_string()),
-            ("push.vapid_key_dir", dir.join("push").display().to_string()),
-        ];
+        let mut node = Self::with(name, role, binary, dir);
+        node.arguments = vec!["node", role.name()];
+        node.proxy = proxy;
+        node.set("cluster.mode", "multi");
+        node.set("database.url", &url);
+        node.set("secrets.signing_key_dir", &dir.join("keys").display().to_string());
+        node.set("push.vapid_key_dir", &dir.join("push").display().to_string());
+        node.obey(options);
+        node
+    }
+
+    /// Every role in one process, on the embedded database in this folder.
+    pub(super) fn alone(binary: &Path, dir: &Path, options: &ClusterOptions, folder: &Path) -> Self {
+        let mut node = Self::with(Role::All.name().to_owned(), Role::All, binary, dir);
+        node.arguments = vec!["--no-demo"];
+        folder.clone_into(&mut node.folder);
+        node.obey(options);
+        node
+    }
+
+    fn with(name: String, role: Role, binary: &Path, dir: &Path) -> Self {
+        let log = dir.join(format!("{name}.log"));
+        let (listen, admin) = (Port::reserve(), Port::reserve());
+        let mut node = Self {
+            name,
+            role,
+            arguments: Vec::new(),
+            folder: dir.to_owned(),
+            binary: binary.to_owned(),
+            environment: Vec::new(),
+            listen,
+            admin,
+            log,
+            proxy: None,
+            child: None,
+        };
+        node.set("admin.listen", &node.admin.addr().to_string());
         match role {
-            Role::Api => settings.push(("http.listen", listen.addr().to_string())),
-            Role::Gateway => settings.push(("gateway.listen", listen.addr().to_string())),
+            Role::Api | Role::All => node.set("http.listen", &node.listen.addr().to_string()),
+            Role::Gateway => node.set("gateway.listen", &node.listen.addr().to_string()),
             Role::Worker => {}
         }
-        settings.extend(options.settings_of(&name).map(|(key, value)| (key, value.to_owned())));
-        let mut environment: Vec<_> =
-            settings.into_iter().map(|(key, value)| (variable(key), value)).collect();
-        environment.extend(options.clock_of(&name).map(clock::off_by).into_iter().flatten());
-        let log = dir.join(format!("{name}.log"));
-        Self { name, role, binary: binary.to_owned(), environment, listen, admin, log, proxy, child: None }
+        node
+    }
+
+    /// A later one wins.
+    fn set(&mut self, key: &str, value: &str) {
+        self.environment.push((variable(key), value.to_owned()));
+    }
+
+    /// What the test sets, and the clock that it gives.
+    fn obey(&mut self, options: &ClusterOptions) {
+        let name = self.name.clone();
+        for (key, value) in options.settings_of(&name) {
+            self.set(key, value);
+        }
+        self.environment.extend(options.clock_of(&name).map(clock::off_by).into_iter().flatten());
+    }
+
+    /// Whether a test means this one. One that is alone stands for all.
+    pub(super) fn answers_to(&self, name: &str) -> bool {
+        self.role == Role::All || self.name == name
     }
 
     /// What is run at the next start.
@@ -123,7 +170,8 @@ impl Node {
         let mut command = tether::command(&self.binary, OnParentDeath::Kill);
         clean_environment(&mut command);
         command
-            .args(["node", self.role.name()])
+            .args(&self.arguments)
+            .current_dir(&self.folder)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(log)

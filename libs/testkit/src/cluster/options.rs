@@ -1,4 +1,4 @@
-//! What a cluster for a test is to be like.
+//! What a cluster for a test is to be like, or the one process that stands for it.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,19 @@ use super::Role;
 use crate::postgres::TestDatabase;
 use crate::workspace;
 
+/// Where the nodes keep things.
+#[derive(Debug)]
+pub(super) enum Keeping {
+    /// In the PostgreSQL database at this URL.
+    Postgres(String),
+    /// In an embedded database of their own, so that there is one process with every role.
+    Embedded,
+}
+
 /// What a cluster is to be like: by default two nodes of each role.
 #[derive(Debug)]
 pub struct ClusterOptions {
-    pub(super) database_url: String,
+    pub(super) keeping: Keeping,
     pub(super) database: Option<TestDatabase>,
     pub(super) proxies: bool,
     binary: Option<PathBuf>,
@@ -29,8 +38,19 @@ impl ClusterOptions {
 
     /// On the database at this URL, which the test looks after (an `OwnServer`'s).
     pub fn at(database_url: impl Into<String>) -> Self {
+        Self::keeping(Keeping::Postgres(database_url.into()))
+    }
+
+    /// No cluster: one process with every role and its embedded database, in a folder that goes with it, as somebody starts it who has nothing
+    /// else. Every name of a node and every number means this process, and how many nodes there are to be means nothing.
+    #[must_use]
+    pub fn embedded() -> Self {
+        Self::keeping(Keeping::Embedded)
+    }
+
+    const fn keeping(keeping: Keeping) -> Self {
         Self {
-            database_url: database_url.into(),
+            keeping,
             database: None,
             proxies: false,
             binary: None,
