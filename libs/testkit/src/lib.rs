@@ -2,7 +2,7 @@
 //!
 //! - [`postgres`]: a database per test on a server that all tests of the workspace share, servers of a test's own, users of roles.
 //! - [`proxy`]: TCP with faults: cut, stalled, slow, late, refused.
-//! - [`cluster`]: api, gateway and worker processes, to be killed, stopped, frozen and cut off.
+//! - [`cluster`]: api, gateway and worker processes, or one process that stands for them, to be killed, stopped, frozen and cut off.
 //! - [`nginx`]: a real proxy in front of nodes.
 //! - [`model`]: a language model that says what the test wants.
 //! - [`collector`]: a collector of traces that keeps what it is sent.

@@ -47,12 +47,16 @@ async fn main() {
                 _ = term.recv() => println!("{role} drained"),
             }
         }
+        ["--no-demo"] => {
+            println!("all starts in {}", env::current_dir().expect("a directory").display());
+            serve("all").await;
+        }
         _ => std::process::exit(2),
     }
 }
 
 async fn serve(role: &str) {
-    assert_eq!(!setting("HTTP__LISTEN").is_empty(), role == "api");
+    assert_eq!(!setting("HTTP__LISTEN").is_empty(), role == "api" || role == "all");
     assert_eq!(!setting("GATEWAY__LISTEN").is_empty(), role == "gateway");
     assert!(setting("GREETING__TEXT") != "wrong", "this node never starts");
     let admin = TcpListener::bind(setting("ADMIN__LISTEN")).await.expect("the admin address");
@@ -60,10 +64,8 @@ async fn serve(role: &str) {
         let (mut stream, _) = admin.accept().await.expect("a connection");
         let mut request = [0; 1024];
         let read = stream.read(&mut request).await.unwrap_or_default();
-        let status = match localpg::query(&setting("DATABASE__URL"), "SELECT 1").await {
-            Ok(_) => "200 OK",
-            Err(_) => "503 Service Unavailable",
-        };
+        let is_good = role == "all" || localpg::query(&setting("DATABASE__URL"), "SELECT 1").await.is_ok();
+        let status = if is_good { "200 OK" } else { "503 Service Unavailable" };
         let path = String::from_utf8_lossy(&request[..read]);
         let path = path.split(' ').nth(1).unwrap_or_default();
         drop(stream.write_all(format!("HTTP/1.0 {status}\r\n\r\n{role} {path}").as_bytes()).await);

@@ -54,6 +54,33 @@ async fn nodes_are_killed_stopped_frozen_and_come_back_where_they_were() {
 }
 
 #[tokio::test]
+async fn one_process_stands_for_every_node() {
+    let options = ClusterOptions::embedded()
+        .binary_at(env!("CARGO_BIN_EXE_fake-node"))
+        .setting("greeting.text", "hello");
+    let mut process = TestCluster::start(options.nodes(2, 2, 2)).await;
+    assert_eq!(process.names(), ["all"]);
+    assert_eq!(process.api_url(1), process.api_url(2));
+    assert_eq!(process.gateway_url(2), process.api_url(1).replace("http", "ws") + "/v1/gateway");
+    assert_eq!(process.database_url(), None);
+    let file = process.database_file().expect("a file");
+    let folder = file.ancestors().nth(2).expect("its folder").to_owned();
+    assert!(process.log("worker-1").contains(&format!("all starts in {}", folder.display())));
+    assert_eq!(process.pid("gateway-1"), process.pid("api-2"));
+
+    let killed = process.pid("all").expect("it runs");
+    process.kill("gateway-1").await;
+    assert!(!lives(killed));
+    process.admin("worker-2", "/metrics").await.expect_err("killed");
+    process.start_again("api-1").await;
+    process.admin("worker-2", "/metrics").await.expect("the same address");
+    assert!(folder.is_dir(), "it finds what it left");
+    let again = process.pid("all").expect("it runs");
+    drop(process);
+    assert!(!lives(again) && !folder.exists());
+}
+
+#[tokio::test]
 async fn each_node_has_its_own_line_to_the_database() {
     let options = options().await.nodes(1, 1, 0).database_through_proxies();
     let mut cluster = TestCluster::start(options).await;
