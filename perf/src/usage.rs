@@ -36,6 +36,69 @@ pub(crate) fn processor_with_children(pid: u32) -> Result<Duration, Failure> {
     Ok(ticks(all))
 }
 
+/// Somebody whose processor time is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// What it is called in results.
+    pub(crate) name: String,
+    pid: u32,
+    with_children: bool,
+}
+
+impl Counted {
+    /// One process.
+    pub(crate) fn one(name: &str, pid: u32) -> Self {
+        Self { name: name.to_owned(), pid, with_children: false }
+    }
+
+    /// One process and those it started.
+    pub(crate) fn family(name: &str, pid: u32) -> Self {
+        Self { name: name.to_owned(), pid, with_children: true }
+    }
+
+    fn used(&self) -> Result<Duration, Failure> {
+        if self.with_children { processor_with_children(self.pid) } else { processor(self.pid) }
+    }
+}
+
+/// Processor time since a moment, each told apart. This process, which makes the load, is counted too.
+pub(crate) struct Meter {
+    all: Vec<(Counted, Duration)>,
+}
+
+/// What this process is called in results.
+pub(crate) const LOAD: &str = "load";
+
+impl Meter {
+    pub(crate) fn start(processes: &[Counted]) -> Result<Self, Failure> {
+        let own = Counted::one(LOAD, std::process::id());
+        let all = processes.iter().chain([&own]);
+        Ok(Self { all: all.map(|one| Ok((one.clone(), one.used()?))).collect::<Result<_, Failure>>()? })
+    }
+
+    /// What each used since then.
+    pub(crate) fn used(&self) -> Result<Vec<(String, Duration)>, Failure> {
+        let used =
+            |(one, before): &(Counted, Duration)| Ok((one.name.clone(), one.used()?.saturating_sub(*before)));
+        self.all.iter().map(used).collect()
+    }
+}
+
+/// Lets this process, and those it starts, open as many files as the system allows it.
+pub(crate) fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        eprintln!("perf: the limit of open files stays as it is: {error}");
+    }
+}
+
+/// How many files this process may open.
+pub(crate) fn open_files() -> u64 {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Who started a process.
 pub(crate) fn parent(pid: u32) -> Result<u32, Failure> {
     Ok(Stat::of(pid)?.parent)
@@ -87,6 +150,17 @@ mod tests {
     #[test]
     fn a_line_that_ends_early_is_refused() {
         assert!(Stat::parse("42 (a) S 7 42").is_err());
+    }
+
+    #[test]
+    fn a_meter_tells_what_was_used_since() {
+        let own = std::process::id();
+        let meter = Meter::start(&[Counted::family("own", own)]).expect("this process");
+        let busy = std::time::Instant::now();
+        while busy.elapsed() < Duration::from_millis(60) {}
+        let used = meter.used().expect("still there");
+        assert_eq!(used.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["own", LOAD]);
+        assert!(used.iter().all(|(_, time)| *time >= Duration::from_millis(10)), "{used:?}");
     }
 
     #[test]

@@ -1,2 +1,3 @@
--- Rows of live connections. One row.
-SELECT count(*) FROM gateway_presence
+-- Rows of live connections of these people. One row.
+-- $1 people
+SELECT count(*) FROM gateway_presence WHERE user_id = ANY ($1::uuid[])

@@ -2,20 +2,46 @@
 
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use client::api::NewAgent;
 use client::{Api, Credential, Socket};
-use domain::RunId;
+use domain::{DeviceKind, RunId};
 use protocol::frame::{
     CallTool, Cursors, Identify, RawJson, RunChange, RunPatch, RunStart, Slot, ToolOutcome, ToolResult,
 };
 use protocol::{ClientFrame, Encoding, ServerFrame};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::micros;
 use crate::Failure;
 use crate::cluster::Cluster;
 use crate::people::{self, Person};
 use crate::report::{Report, histogram};
+
+/// What of the live box is measured.
+#[derive(Debug, Clone, Args, Serialize)]
+pub(crate) struct LiveBox {
+    /// Words that come one at a time.
+    #[arg(long, default_value_t = 200)]
+    words: u64,
+    /// Words a second after that.
+    #[arg(long, default_value_t = 100)]
+    rate: u32,
+    /// Connections that watch.
+    #[arg(long, default_value_t = 50)]
+    watchers: usize,
+    /// How long, in seconds.
+    #[arg(long, default_value_t = 10)]
+    seconds: u32,
+}
+
+/// What of tools is measured.
+#[derive(Debug, Clone, Args, Serialize)]
+pub(crate) struct Tools {
+    /// Calls that are made.
+    #[arg(long, default_value_t = 1000)]
+    calls: u32,
+}
 
 /// A run that a consumer on gateway 1 works on.
 struct Work {
@@ -28,9 +54,9 @@ struct Work {
 }
 
 async fn work(cluster: &Cluster) -> Result<Work, Failure> {
-    let alex = people::person(&cluster.api[0].url, "alex").await?;
+    let alex = cluster.person(0, DeviceKind::Web).await?;
     let room = people::room(&[&alex]).await?;
-    let made = alex.api.create_agent(&NewAgent::new("helper"), None).await?;
+    let made = alex.api.create_agent(&NewAgent::new(people::handle()), None).await?;
     alex.api.add_agent(room, made.agent.id).await?;
     let token = made.token.ok_or("a new agent without a token")?;
     let agent = alex.api.at(&cluster.api[1].url)?.with_token(token.clone());
@@ -89,23 +115,22 @@ async fn words(socket: &mut Socket) -> Result<Vec<u64>, Failure> {
 }
 
 /// A word of a run on gateway 1 to its watchers on gateway 2: one at a time at rest, then at a steady rate.
-pub(crate) async fn patches(
+pub(crate) async fn live_box(
     cluster: &Cluster,
-    rate: u32,
-    watchers: usize,
-    seconds: u32,
+    settings: &LiveBox,
     report: &mut Report,
 ) -> Result<(), Failure> {
+    let LiveBox { words: alone, rate, watchers, seconds } = *settings;
     let Work { alex, mut consumer, run, epoch, .. } = work(cluster).await?;
     let mut watching = Vec::new();
     for n in 0..watchers {
-        let device = client::api::NewDevice { kind: domain::DeviceKind::Web, name: format!("watcher {n}") };
+        let device = client::api::NewDevice { kind: DeviceKind::Web, name: format!("watcher {n}") };
         let device = alex.api.add_device(&device).await?.id;
         watching.push(people::connect(&alex, &cluster.gateway[1].url, device).await?);
     }
     let mut at_rest = histogram();
     let mut first = watching.pop().ok_or("somebody must watch")?;
-    for number in 0..200_u64 {
+    for number in 0..alone {
         // Longer than the pause between two flushes: the run is at rest.
         tokio::time::sleep(Duration::from_millis(60)).await;
         let sent = Instant::now();
@@ -113,7 +138,8 @@ pub(crate) async fn patches(
         while !words(&mut first).await?.contains(&number) {}
         at_rest.record(micros(sent.elapsed()))?;
     }
-    report.latencies("word on gateway 1 to frame on gateway 2, one at a time", &at_rest);
+    let what = "word on gateway 1 to frame on gateway 2, one at a time";
+    report.latencies("at_rest", what, &at_rest);
     watching.push(first);
 
     let start = Instant::now();
@@ -125,7 +151,7 @@ pub(crate) async fn patches(
             while latencies.len() < total {
                 for due in words(&mut socket).await? {
                     // Small numbers are those of the first part.
-                    if due >= 1000 {
+                    if due >= alone {
                         latencies.record(micros(start.elapsed()).saturating_sub(due).max(1))?;
                     }
                 }
@@ -146,12 +172,16 @@ pub(crate) async fn patches(
     }
     let what =
         format!("{rate} words/s of one run to {watchers} watchers on another gateway, flushed every 50 ms");
-    report.latencies(&what, &latencies);
+    report.latencies("steady", &what, &latencies);
     Ok(())
 }
 
 /// A tool is called on gateway 1 and answered on gateway 2, one at a time: from the call to the result.
-pub(crate) async fn tools(cluster: &Cluster, calls: u32, report: &mut Report) -> Result<(), Failure> {
+pub(crate) async fn tools(
+    cluster: &Cluster,
+    &Tools { calls }: &Tools,
+    report: &mut Report,
+) -> Result<(), Failure> {
     let Work { alex, agent, mut consumer, run, epoch } = work(cluster).await?;
     let browser = people::connect(&alex, &cluster.gateway[1].url, alex.device).await?;
     let (outgoing, mut incoming) = browser.split();
@@ -190,7 +220,8 @@ pub(crate) async fn tools(cluster: &Cluster, calls: u32, report: &mut Report) ->
             latencies.record(micros(called.elapsed()))?;
         }
     }
-    report.latencies("tool called on gateway 1, answered on gateway 2, result on gateway 1", &latencies);
+    let what = "tool called on gateway 1, answered on gateway 2, result on gateway 1";
+    report.latencies("socket", what, &latencies);
     let mut latencies = histogram();
     for number in 0..calls {
         let called = Instant::now();
@@ -204,6 +235,6 @@ pub(crate) async fn tools(cluster: &Cluster, calls: u32, report: &mut Report) ->
         }
     }
     answering.abort();
-    report.latencies("the same by REST on api 2 with ?wait=", &latencies);
+    report.latencies("rest", "the same by REST on api 2 with ?wait=", &latencies);
     Ok(())
 }

@@ -1,22 +1,24 @@
 //! Hints: from a direct message by REST on api 1 to the hint on a desktop in use at gateway 2, and how fast a worker decides.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use client::Api;
 use client::api::NewMessage;
 use domain::{DeviceKind, RoomId};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use protocol::ServerFrame;
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
 use super::{micros, now};
 use crate::cluster::{Cluster, Shape, Signal};
+use crate::ground::Ground;
 use crate::people::{self, Attended, Person};
-use crate::report::{Report, histogram};
+use crate::report::{Report, Unit, histogram};
 use crate::{Failure, database};
 
 /// How long what was sent may take to be hinted at, and everybody to be known as there.
@@ -29,32 +31,42 @@ const LOOK: Duration = Duration::from_millis(200);
 const TOGETHER: usize = 32;
 
 /// What is measured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// People with a desktop in use.
-    pub(crate) people: usize,
+    #[arg(long, default_value_t = 100)]
+    people: usize,
     /// Messages that are sent one at a time.
-    pub(crate) events: u32,
-    /// Messages a second after that.
-    pub(crate) rate: u32,
+    #[arg(long, default_value_t = 500)]
+    events: u32,
+    /// Messages per second after that.
+    #[arg(long, default_value_t = 200)]
+    rate: u32,
     /// How long, in seconds.
-    pub(crate) seconds: u32,
-    /// Notifications that wait for the worker at once.
-    pub(crate) burst: usize,
+    #[arg(long, default_value_t = 20)]
+    seconds: u32,
+    /// Notifications that wait for a worker at once.
+    #[arg(long, default_value_t = 5000)]
+    burst: usize,
 }
 
 /// Measures hints.
-pub(crate) async fn hints(program: &Path, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
-    let mut stage = Stage::set(program, settings.people).await?;
+pub(crate) async fn hints(ground: &Ground, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
+    ground.program()?;
+    let shape = Shape { worker: 1, ..Shape::default() };
+    ground.on_cluster(&shape, async |cluster| measured(cluster, settings, report).await).await
+}
+
+async fn measured(cluster: &Cluster, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
+    let mut stage = Stage::set(cluster, settings.people).await?;
     // The first ones warm caches and plans.
     stage.one_at_a_time(settings.events / 10).await?;
     let at_rest = stage.one_at_a_time(settings.events).await?;
-    stage.report("one at a time", &at_rest, report).await?;
+    stage.report(["at_rest", "one at a time"], &at_rest, report).await?;
     let steady = stage.steady(settings.rate, settings.seconds).await?;
-    stage.report(&format!("{} messages/s", settings.rate), &steady, report).await?;
+    stage.report(["steady", &format!("{} messages/s", settings.rate)], &steady, report).await?;
     stage.until_decided().await?;
-    stage.burst(settings.burst, report).await?;
-    stage.end().await
+    stage.burst(settings.burst, report).await
 }
 
 /// What a message is known by at both ends: its room, and its number there.
@@ -76,26 +88,25 @@ struct Hinted {
 }
 
 /// A cluster with everybody at their desktops.
-struct Stage {
-    cluster: Cluster,
+struct Stage<'a> {
+    cluster: &'a Cluster,
     client: Client,
     _driving: database::Driving,
     sender: Person,
     rooms: Vec<RoomId>,
-    desktops: Vec<Attended>,
+    _desktops: Vec<Attended>,
     arrived: mpsc::UnboundedReceiver<Arrived>,
 }
 
-impl Stage {
-    async fn set(program: &Path, people: usize) -> Result<Self, Failure> {
-        let cluster = Cluster::start(program, &Shape { worker: 1, ..Shape::default() }).await?;
-        let (client, driving) = database::connect(&cluster.database_url).await?;
+impl<'a> Stage<'a> {
+    async fn set(cluster: &'a Cluster, people: usize) -> Result<Self, Failure> {
+        let (client, driving) = database::connect(cluster.database_url()?).await?;
         let api = Api::new(&cluster.api[0].url)?;
-        let sender = people::register(&api, "sender", DeviceKind::Web).await?;
+        let sender = people::register(&api, DeviceKind::Web).await?;
         let (tell, arrived) = mpsc::unbounded_channel();
-        let (mut rooms, mut desktops) = (Vec::new(), Vec::new());
-        for n in 0..people {
-            let person = people::register(&api, &format!("person{n}"), DeviceKind::Desktop).await?;
+        let (mut rooms, mut desktops, mut there) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..people {
+            let person = people::register(&api, DeviceKind::Desktop).await?;
             rooms.push(people::pair(&sender, &person).await?);
             let tell = tell.clone();
             let seen = move |frame| {
@@ -104,11 +115,11 @@ impl Stage {
                     drop(tell.send(Arrived { key, notification, at: Instant::now(), time: now() }));
                 }
             };
+            there.push(person.id);
             desktops.push(Attended::connect(&person, &cluster.gateway[1].url, seen).await?);
         }
-        let stage = Self { cluster, client, _driving: driving, sender, rooms, desktops, arrived };
-        let known = i64::try_from(stage.desktops.len())?;
-        stage.until(include_str!("../../sql/own/presence.sql"), |rows| rows >= known).await?;
+        people::until_known(&client, there.into_iter()).await?;
+        let stage = Self { cluster, client, _driving: driving, sender, rooms, _desktops: desktops, arrived };
         Ok(stage)
     }
 
@@ -193,7 +204,12 @@ impl Stage {
         Ok(decided)
     }
 
-    async fn report(&self, how: &str, all: &[Hinted], report: &mut Report) -> Result<(), Failure> {
+    async fn report(
+        &self,
+        [name, how]: [&str; 2],
+        all: &[Hinted],
+        report: &mut Report,
+    ) -> Result<(), Failure> {
         let decided = self.decided(all.iter().map(|one| &one.hint)).await?;
         let (mut of_answer, mut of_decision) = (histogram(), histogram());
         for Hinted { answered, hint } in all {
@@ -202,8 +218,10 @@ impl Stage {
             let since = decided.get(&hint.notification).map_or(0, |decided| hint.time - decided);
             of_decision.record(u64::try_from(since).unwrap_or_default().max(1))?;
         }
-        report.latencies(&format!("message by api 1 answered to hint at gateway 2, {how}"), &of_answer);
-        report.latencies(&format!("decided by the worker to hint at gateway 2, {how}"), &of_decision);
+        let what = format!("message by api 1 answered to hint at gateway 2, {how}");
+        report.latencies(&format!("{name}.answered"), &what, &of_answer);
+        let what = format!("decided by the worker to hint at gateway 2, {how}");
+        report.latencies(&format!("{name}.decided"), &what, &of_decision);
         Ok(())
     }
 
@@ -227,13 +245,8 @@ impl Stage {
         let decided = took(decided.values().max().copied())?;
         let shown = took(hints.iter().map(|hint| hint.time).max())?;
         let what = format!("notifications/s that a worker decides, {burst} at once");
-        report.row(what, format!("{decided:.0}; hints of them at gateway 2: {shown:.0}/s"));
+        report.figure("burst.decided", what, decided, Unit::PerSecond);
+        report.figure("burst.shown", "hints/s of them at gateway 2", shown, Unit::PerSecond);
         Ok(())
-    }
-
-    /// Everybody leaves before it stops.
-    async fn end(self) -> Result<(), Failure> {
-        drop((self.desktops, self.client));
-        self.cluster.stop().await
     }
 }

@@ -4,22 +4,24 @@
 //! flushes. What the first takes more is what presence takes.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use client::Api;
 use domain::{DeviceKind, UserId};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use hdrhistogram::Histogram;
 use protocol::frame::{Focus, PresenceStatus, Subject};
 use protocol::{ClientFrame, ServerFrame};
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio_postgres::Client;
 
 use super::micros;
 use crate::cluster::{Cluster, Shape};
+use crate::ground::Ground;
 use crate::people::{self, Attended, Person};
-use crate::report::{Report, histogram};
+use crate::report::{Report, Unit, histogram};
 use crate::{Failure, database, usage};
 
 /// Counts rows that a node wrote.
@@ -28,68 +30,73 @@ const ROWS: &str = "switchboard_presence_rows_written_total";
 /// People of one room.
 const ROOM: usize = 10;
 
-/// How long everybody may take to be known as there, and a change to be seen.
+/// How long a change may take to be seen.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Between the changes of two people: all phases of a flush are met.
 const GAP: Duration = Duration::from_millis(97);
 
-/// How often what has no bell is looked at.
-const LOOK: Duration = Duration::from_millis(200);
-
 /// What is measured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
-    /// How long nothing happens before it is measured.
-    pub(crate) settle: Duration,
-    /// How long it is measured.
-    pub(crate) time: Duration,
-    /// Between two flushes of what it is compared with.
-    pub(crate) rare: Duration,
-    /// People who fall idle and come back.
-    pub(crate) changes: usize,
+    /// Live connections of people; each number is measured by itself.
+    #[arg(long, value_delimiter = ',', default_value = "5000,10000")]
+    connections: Vec<usize>,
+    /// How long nothing happens before it is measured, in seconds.
+    #[arg(long, default_value_t = 20)]
+    settle: u64,
+    /// How long it is measured, in seconds.
+    #[arg(long, default_value_t = 120)]
+    seconds: u64,
+    /// Seconds between two flushes of what it is compared with, at most a minute; 0: it is not compared.
+    #[arg(long, default_value_t = 60)]
+    rare: u64,
+    /// People who fall idle and come back, seen by one person.
+    #[arg(long, default_value_t = 150)]
+    changes: usize,
 }
 
-/// Measures presence of so many live connections.
+/// Measures presence of so many live connections, of each number by itself.
 pub(crate) async fn presence(
-    program: &Path,
+    ground: &Ground,
+    settings: &Settings,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    ground.program()?;
+    for connections in &settings.connections {
+        measured(ground, *connections, settings, report).await?;
+    }
+    Ok(())
+}
+
+async fn measured(
+    ground: &Ground,
     connections: usize,
     settings: &Settings,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let shape = Shape { api: 1, worker: 1, ..Shape::default() };
-    let mut stage = Stage::set(program, &shape, connections, settings).await?;
-    let cost = stage.cost(settings).await?;
-    let changes = stage.changes().await?;
-    stage.end().await?;
-    let shape = Shape { settings: rarely(settings.rare), ..shape };
-    let stage = Stage::set(program, &shape, connections, settings).await?;
-    let rare = stage.cost(settings).await?;
-    stage.end().await?;
-    let row = |report: &mut Report, what: &str, figure: String| {
-        report.row(format!("{connections} connections: {what}"), figure);
-    };
-    let rows = |cost: &Cost| cost.rows / settings.time.as_secs_f64();
-    row(report, "rows of presence written per second", format!("{:.0}", rows(&cost)));
-    row(report, &format!("the same with a flush every {:?}", settings.rare), format!("{:.0}", rows(&rare)));
-    let shares = [
-        ("gateway", cost.gateway, rare.gateway),
-        ("PostgreSQL", cost.postgres, rare.postgres),
-        ("worker", cost.worker, rare.worker),
-    ];
-    for (whose, with, without) in shares {
-        let [with, without] =
-            [with, without].map(|time| time.as_secs_f64() / settings.time.as_secs_f64() * 100.0);
-        let figure = format!("{:.2}% of a core ({with:.2}%, written rarely {without:.2}%)", with - without);
-        row(report, &format!("presence takes of the {whose}"), figure);
+    let (mut cost, mut rare) = (None, None);
+    ground
+        .on_cluster(&shape, async |cluster| {
+            let mut stage = Stage::set(cluster, connections, settings).await?;
+            cost = Some(stage.cost(settings).await?);
+            let changes = stage.changes().await?;
+            let what = format!("{connections} connections: idle or back on gateway 1 to frame on gateway 2");
+            report.latencies(&format!("c{connections}.seen"), &what, &changes);
+            Ok(())
+        })
+        .await?;
+    if settings.rare > 0 {
+        let shape = Shape { settings: rarely(Duration::from_secs(settings.rare)), ..shape };
+        ground
+            .on_cluster(&shape, async |cluster| {
+                rare = Some(Stage::set(cluster, connections, settings).await?.cost(settings).await?);
+                Ok(())
+            })
+            .await?;
     }
-    let Bloat { bytes, dead, updates, hot } = cost.bloat;
-    let figure = format!("{} KiB, {dead} dead rows, {hot} of {updates} updates in place (HOT)", bytes / 1024);
-    row(report, "gateway_presence after that", figure);
-    report.latencies(
-        &format!("{connections} connections: idle or back on gateway 1 to frame on gateway 2"),
-        &changes,
-    );
+    cost.ok_or("it was not measured")?.report(connections, rare.as_ref(), settings, report);
     Ok(())
 }
 
@@ -114,6 +121,40 @@ struct Cost {
     bloat: Bloat,
 }
 
+impl Cost {
+    fn report(&self, connections: usize, rare: Option<&Self>, settings: &Settings, report: &mut Report) {
+        let time = settings.seconds as f64;
+        let name = |what: &str| format!("c{connections}.{what}");
+        let say = |what: &str| format!("{connections} connections: {what}");
+        let what = say("rows of presence written per second");
+        report.figure(name("rows"), what, self.rows / time, Unit::Count);
+        if let Some(rare) = rare {
+            let what = say(&format!("the same with a flush every {} s", settings.rare));
+            report.figure(name("rows_rarely"), what, rare.rows / time, Unit::Count);
+        }
+        let shares = [
+            ("gateway", self.gateway, rare.map(|rare| rare.gateway)),
+            ("PostgreSQL", self.postgres, rare.map(|rare| rare.postgres)),
+            ("worker", self.worker, rare.map(|rare| rare.worker)),
+        ];
+        for (whose, with, without) in shares {
+            let [with, without] =
+                [Some(with), without].map(|used| used.map(|used| used.as_secs_f64() / time * 100.0));
+            let all = with.unwrap_or_default();
+            let what = say(&format!("processor time of the {whose}, presence and all"));
+            report.figure(name(&format!("all.{whose}")), what, all, Unit::PercentOfCore);
+            if let Some(without) = without {
+                let what = say(&format!("presence takes of the {whose}"));
+                report.figure(name(&format!("presence.{whose}")), what, all - without, Unit::PercentOfCore);
+            }
+        }
+        let Bloat { bytes, dead, updates, hot } = self.bloat;
+        report.figure(name("table"), say("gateway_presence after that"), bytes as f64, Unit::Bytes);
+        report
+            .note(say("its updates"), format!("{dead} dead rows, {hot} of {updates} updates in place (HOT)"));
+    }
+}
+
 /// What the table of live connections is like.
 struct Bloat {
     bytes: i64,
@@ -123,8 +164,8 @@ struct Bloat {
 }
 
 /// A cluster with everybody connected.
-struct Stage {
-    cluster: Cluster,
+struct Stage<'a> {
+    cluster: &'a Cluster,
     client: Client,
     _driving: database::Driving,
     /// On gateway 1; the first share a room with somebody on gateway 2.
@@ -136,26 +177,19 @@ struct Stage {
     seen: mpsc::UnboundedReceiver<(UserId, PresenceStatus, Instant)>,
 }
 
-impl Stage {
-    async fn set(
-        program: &Path,
-        shape: &Shape,
-        connections: usize,
-        settings: &Settings,
-    ) -> Result<Self, Failure> {
-        let cluster = Cluster::start(program, shape).await?;
-        let (client, driving) = database::connect(&cluster.database_url).await?;
+impl<'a> Stage<'a> {
+    async fn set(cluster: &'a Cluster, connections: usize, settings: &Settings) -> Result<Self, Failure> {
+        let (client, driving) = database::connect(cluster.database_url()?).await?;
         let api = Api::new(&cluster.api[0].url)?;
         let people: Vec<Person> = stream::iter(0..connections)
-            .map(|n| (api.clone(), format!("person{n}")))
-            .map(|(api, handle)| async move { people::register(&api, &handle, DeviceKind::Web).await })
+            .map(|_| people::register(&api, DeviceKind::Web))
             .buffered(16)
             .try_collect()
             .await?;
         for room in people.chunks(ROOM) {
             people::room(&room.iter().collect::<Vec<_>>()).await?;
         }
-        let watcher = people::register(&api, "watcher", DeviceKind::Web).await?;
+        let watcher = people::register(&api, DeviceKind::Web).await?;
         let changing: Vec<&Person> = people.iter().take(settings.changes).collect();
         people::room(&[&[&watcher], changing.as_slice()].concat()).await?;
         let (tell, seen) = mpsc::unbounded_channel();
@@ -175,28 +209,11 @@ impl Stage {
             .try_collect()
             .await?;
         let changing = changing.into_iter().map(|person| person.id).collect();
+        people::until_known(&client, people.iter().chain([&watcher]).map(|person| person.id)).await?;
         let stage = Self { cluster, client, _driving: driving, crowd, seen_by, changing, seen };
-        stage.until_known().await?;
-        eprintln!("{connections} connections are known; at rest for {:?} ...", settings.settle);
-        tokio::time::sleep(settings.settle).await;
+        eprintln!("{connections} connections are known; at rest for {} s ...", settings.settle);
+        tokio::time::sleep(Duration::from_secs(settings.settle)).await;
         Ok(stage)
-    }
-
-    /// Waits until every connection has its row.
-    async fn until_known(&self) -> Result<(), Failure> {
-        let all = i64::try_from(self.crowd.len() + 1)?;
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let row = self.client.query_one(include_str!("../../sql/own/presence.sql"), &[]).await?;
-            let known: i64 = row.try_get(0)?;
-            if known >= all {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                return Err(format!("{known} of {all} connections are known after {PATIENCE:?}").into());
-            }
-            tokio::time::sleep(LOOK).await;
-        }
     }
 
     async fn used(&self) -> Result<(f64, [Duration; 3]), Failure> {
@@ -212,7 +229,7 @@ impl Stage {
 
     async fn cost(&self, settings: &Settings) -> Result<Cost, Failure> {
         let (rows, before) = self.used().await?;
-        tokio::time::sleep(settings.time).await;
+        tokio::time::sleep(Duration::from_secs(settings.seconds)).await;
         let (rows_after, after) = self.used().await?;
         for connection in self.crowd.iter().chain([&self.seen_by]) {
             connection.check()?;
@@ -254,11 +271,5 @@ impl Stage {
             }
         }
         Ok(latencies)
-    }
-
-    /// Everybody leaves before it stops.
-    async fn end(self) -> Result<(), Failure> {
-        drop((self.crowd, self.seen_by, self.client));
-        self.cluster.stop().await
     }
 }

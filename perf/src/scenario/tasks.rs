@@ -9,59 +9,77 @@ mod table;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use arm::Figures;
+use clap::Args;
 use database::Database;
 use own::OwnArm;
 use peers::{PEERS, Peer, PeerArm};
+use serde::Serialize;
 
 use crate::Failure;
+use crate::ground::Ground;
 use crate::report::Report;
 
 /// What is measured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// Jobs that are queued before workers are started.
-    pub(crate) jobs: u32,
+    #[arg(long, default_value_t = 200_000)]
+    jobs: u32,
     /// How often that is done; the best counts.
-    pub(crate) rounds: u32,
-    /// Jobs a second that come one by one.
-    pub(crate) rate: u32,
-    /// For how long, in seconds.
-    pub(crate) seconds: u32,
-    /// How long is worked under the snapshot before it is measured.
-    pub(crate) held: Duration,
-    /// Where the peers are.
-    pub(crate) peers: PathBuf,
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// Jobs per second that come one by one.
+    #[arg(long, default_value_t = 200)]
+    rate: u32,
+    /// How long they come, in seconds.
+    #[arg(long, default_value_t = 20)]
+    seconds: u32,
+    /// How long is worked at full rate while a snapshot is held, in seconds, before all is measured again.
+    #[arg(long, default_value_t = 60)]
+    held: u64,
+    /// Where the peers are; default: beside the sources of this program.
+    #[arg(long)]
+    #[serde(skip)]
+    peers: Option<PathBuf>,
 }
 
-/// Measures us and every peer that is there; `program` is `switchboard`.
-pub(crate) async fn tasks(program: &Path, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
-    let database = Database::start().await?;
-    let mut all = vec![own(program, &database, settings).await?];
+/// Measures us and every peer that is there.
+pub(crate) async fn tasks(ground: &Ground, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
+    let database = ground.database().await?;
+    let peers = crate::peers_of_choice(settings.peers.as_deref());
+    let mut all = vec![own(ground.program()?, &database, settings).await?];
     for peer in &PEERS {
-        match measured(peer, &database, settings).await {
+        match measured(peer, &peers, &database, settings).await {
             Ok(figures) => all.push(figures),
             // What is wrong with a peer is nothing that keeps the others from being measured.
-            Err(error) => report.row(format!("{}: not measured", peer.name), error.to_string()),
+            Err(error) => report.note(format!("{}: not measured", peer.name), error.to_string()),
         }
     }
     database.stop().await?;
+    for figures in &all {
+        figures.report(report);
+    }
     report.table(table::table(&all));
     Ok(())
 }
 
 async fn own(program: &Path, database: &Database, settings: &Settings) -> Result<Figures, Failure> {
     let url = database.renewed().await?;
-    let mut arm = OwnArm::prepare(program, &url, settings.jobs.max(arm::CHUNK * 4)).await?;
-    arm::measure("Switchboard", &mut arm, &url, settings).await
+    let mut arm = OwnArm::prepare(program, &url, settings.jobs.max(arm::chunk(settings) * 4)).await?;
+    arm::measure(["switchboard", "Switchboard"], &mut arm, &url, settings).await
 }
 
-async fn measured(peer: &Peer, database: &Database, settings: &Settings) -> Result<Figures, Failure> {
+async fn measured(
+    peer: &Peer,
+    peers: &Path,
+    database: &Database,
+    settings: &Settings,
+) -> Result<Figures, Failure> {
     let missing = || format!("it is not there: {}", peer.missing);
-    let command = peer.found(&settings.peers).ok_or_else(missing)?;
+    let command = peer.found(peers).ok_or_else(missing)?;
     let url = database.renewed().await?;
     let mut arm = PeerArm::prepare(peer, command, &url).await?;
-    arm::measure(peer.name, &mut arm, &url, settings).await
+    arm::measure([peer.id, peer.name], &mut arm, &url, settings).await
 }

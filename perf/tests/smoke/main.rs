@@ -1,72 +1,132 @@
-//! Scenarios with tiny numbers: that they measure, not what.
+//! Every scenario with tiny numbers on one cluster: that they measure, not what.
 // Helpers of tests are tests too, but clippy's own exception ends at functions marked `#[test]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::process::Command;
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Output};
 
-/// Runs a scenario; gives the figures of its table, by what they are of.
-fn measured(arguments: &[&str]) -> Vec<(String, String)> {
-    let output = Command::new(env!("CARGO_BIN_EXE_perf")).args(arguments).output().expect("perf starts");
+use serde_json::Value;
+
+fn perf(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_perf")).args(arguments).output().expect("perf starts")
+}
+
+/// Every number of a result: figures by their name, latencies as their count of samples.
+fn numbers(result: &Value) -> BTreeMap<String, f64> {
+    let mut all = BTreeMap::new();
+    for outcome in result["scenarios"].as_array().expect("scenarios") {
+        let scenario = outcome["scenario"].as_str().expect("a name");
+        for (kind, number) in [("figures", "value"), ("latencies", "samples")] {
+            for one in outcome[kind].as_array().expect("a list") {
+                let name = one["name"].as_str().expect("a name");
+                all.insert(format!("{scenario}.{name}"), one[number].as_f64().expect("a number"));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn cluster_every_scenario_measures() {
+    let results = tempfile::tempdir().expect("a directory");
+    let output = perf(&["smoke", "--results", results.path().to_str().expect("a path in UTF-8")]);
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {}\n{told}", output.status);
-    let table = String::from_utf8(output.stdout).expect("a table in UTF-8");
-    let cells = |line: &str| {
-        let (what, figure) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
-        Some((what.to_owned(), figure.to_owned()))
+    assert!(output.status.success(), "{}\n{told}", output.status);
+    let files: Vec<_> =
+        fs::read_dir(results.path()).expect("read").map(|file| file.expect("a file").path()).collect();
+    let of = |ending: &str| {
+        files.iter().filter(|file| file.to_string_lossy().ends_with(ending)).collect::<Vec<_>>()
     };
-    table.lines().skip(2).filter_map(cells).collect()
-}
-
-fn figure<'a>(table: &'a [(String, String)], what: &str) -> &'a str {
-    let found = table.iter().find(|(row, _)| row.contains(what));
-    &found.unwrap_or_else(|| panic!("no {what:?} in {table:#?}")).1
-}
-
-#[test]
-fn cluster_presence_is_measured() {
-    let table = measured(&[
-        "presence",
-        "--connections",
-        "20",
-        "--settle",
-        "1",
-        "--seconds",
-        "4",
-        "--rare",
-        "5",
-        "--changes",
-        "4",
-    ]);
-    let rows: f64 = figure(&table, "rows of presence written per second").parse().expect("a number");
-    assert!((10.0..=30.0).contains(&rows), "20 connections, a flush a second: {rows}");
-    for whose in ["gateway", "PostgreSQL", "worker"] {
-        assert!(figure(&table, &format!("presence takes of the {whose}")).contains("of a core"));
-    }
-    assert!(figure(&table, "gateway_presence after that").contains("KiB"));
-    assert!(figure(&table, "idle or back on gateway 1").contains("(8 samples)"));
-}
-
-#[test]
-fn cluster_hints_are_measured() {
-    let table = measured(&[
-        "hints",
-        "--people",
-        "3",
-        "--events",
-        "10",
-        "--rate",
-        "10",
-        "--seconds",
-        "1",
-        "--burst",
-        "20",
-    ]);
-    for what in [
-        "answered to hint at gateway 2, one at a time",
-        "decided by the worker to hint at gateway 2, 10 messages/s",
+    let [result] = of(".json")[..] else { panic!("one result: {files:?}\n{told}") };
+    let result: Value = serde_json::from_slice(&fs::read(result).expect("read")).expect("JSON");
+    assert_eq!(result["scenarios"].as_array().map(Vec::len), Some(12));
+    assert!(result["machine"]["cores"].as_u64() > Some(0));
+    assert!(
+        result["versions"]["switchboard"].as_str().is_some_and(|version| version.starts_with("switchboard"))
+    );
+    let numbers = numbers(&result);
+    // How much each counted is known beforehand.
+    for (name, exactly) in [
+        ("gateway_fanout.switchboard.one_at_a_time", 9.0),
+        ("gateway_fanout.switchboard.steady", 150.0),
+        ("gateway_fanout.echo.one_at_a_time", 10.0),
+        ("gateway_fanout_multi.switchboard.steady", 150.0),
+        ("gateway_fanout_multi.bare.steady", 150.0),
+        ("gateway_fanout_multi.bare.late_or_lost", 0.0),
+        ("live_box.at_rest", 3.0),
+        ("live_box.steady", 40.0),
+        ("tools.socket", 9.0),
+        ("tools.rest", 9.0),
+        ("notify.g2.r50.ack", 50.0),
+        ("notify.g2.r50.unacknowledged", 0.0),
+        ("presence_writes.c10.seen", 4.0),
+        ("hints.at_rest.answered", 10.0),
+        ("hints.steady.decided", 10.0),
+        ("tasks.switchboard.started", 50.0),
+        ("reconnect_storm.back", 20.0),
+        ("reconnect_storm.not_back", 0.0),
+        ("rolling_restart.lost", 0.0),
+        ("rolling_restart.doubled", 0.0),
     ] {
-        assert!(figure(&table, what).contains("(10 samples)"));
+        assert_eq!(numbers.get(name), Some(&exactly), "{name}: {numbers:#?}\n{told}");
     }
-    let decided = figure(&table, "notifications/s that a worker decides, 20 at once");
-    assert!(decided.starts_with(|first: char| ('1'..='9').contains(&first)), "{decided}");
+    for name in [
+        "gateway_fanout.switchboard.cpu.total",
+        "gateway_fanout.echo.per_second",
+        "gateway_fanout_multi.switchboard.cpu.load",
+        "sends.combined.s4.rate",
+        "sends.combined.s4.batch",
+        "sends.bare.b8.rate",
+        "idle_connections.c20.bytes",
+        "notify.g2.r50.appends",
+        "notify.bare.notify.w2",
+        "hints.burst.decided",
+        "tasks.switchboard.rate",
+        "reconnect_storm.database_sessions",
+        "rolling_restart.delivery",
+    ] {
+        assert!(numbers.get(name).is_some_and(|number| *number > 0.0), "{name}: {numbers:#?}\n{told}");
+    }
+    let rows = numbers["presence_writes.c10.rows"];
+    assert!((5.0..=40.0).contains(&rows), "10 connections and a few more, a flush a second: {rows}");
+    // Whatever has latencies is drawn.
+    assert!(of(".gateway_fanout_multi.svg").len() == 1 && of(".rolling_restart.svg").len() == 1, "{files:?}");
+    let table = String::from_utf8(output.stdout).expect("tables in UTF-8");
+    assert!(table.contains("| tools | ") || table.contains("## tools"), "{table}");
+}
+
+#[test]
+fn results_are_compared_and_checked() {
+    let list = String::from_utf8(perf(&["list"]).stdout).expect("names in UTF-8");
+    assert_eq!(list.lines().count(), 12, "{list}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).to_str().expect("a path in UTF-8").to_owned();
+    let result = |rate: f64| {
+        let figure =
+            serde_json::json!({"name": "rate", "what": "a rate", "value": rate, "unit": "per_second"});
+        serde_json::json!({
+            "format": 1,
+            "at": "2026-01-01T00:00:00Z",
+            "machine": {"processor": "", "cores": 2, "memory_bytes": 0, "kernel": "", "optimised": true},
+            "versions": {},
+            "scenarios": [{
+                "scenario": "sends", "settings": {}, "seconds": 1.0, "load": [0.0, 0.0],
+                "figures": [figure], "latencies": [], "notes": [], "tables": [], "rows": [],
+            }],
+        })
+    };
+    fs::write(path("slow.json"), result(50.0).to_string()).expect("written");
+    fs::write(path("fast.json"), result(100.0).to_string()).expect("written");
+    let budget = "[rate]\nfigure = \"sends.rate\"\nat_least = 80.0\nwhy = \"it was promised\"\n";
+    fs::write(path("budgets.toml"), budget).expect("written");
+
+    let compared = perf(&["compare", &path("slow.json"), &path("fast.json")]);
+    let table = String::from_utf8(compared.stdout).expect("a table in UTF-8");
+    assert!(table.contains("| sends.rate | 50 | 100 | 2.00 | better |"), "{table}");
+    let check = |result: &str| perf(&["check", &path(result), "--budgets", &path("budgets.toml")]);
+    assert!(check("fast.json").status.success());
+    let missed = check("slow.json");
+    assert!(!missed.status.success(), "50 is less than 80");
+    assert!(String::from_utf8_lossy(&missed.stdout).contains("MISSED: it was promised"));
 }

@@ -8,9 +8,15 @@ use tokio_postgres::Client;
 use super::Settings;
 use super::database::{self, Snapshot};
 use crate::Failure;
+use crate::report::{Report, Unit};
 
-/// Jobs that are queued at once while a snapshot is held.
-pub(super) const CHUNK: u32 = 20_000;
+/// The most jobs that are queued at once while a snapshot is held.
+const CHUNK: u32 = 20_000;
+
+/// Jobs that are queued at once while a snapshot is held: no more than there are at all.
+pub(super) fn chunk(settings: &Settings) -> u32 {
+    CHUNK.min(settings.jobs)
+}
 
 /// Jobs before those whose waits count.
 const WARM_UP: u32 = 100;
@@ -55,11 +61,33 @@ pub(super) trait Arm {
 /// What came of it.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
+    /// By which results know it.
+    pub(super) id: String,
     pub(super) name: String,
     pub(super) free: Pace,
     /// Jobs a second over `settings.held`, with jobs that come and a snapshot that was taken before them.
     pub(super) flood: f64,
     pub(super) held: Pace,
+}
+
+impl Figures {
+    /// Into the result.
+    pub(super) fn report(&self, report: &mut Report) {
+        let Self { id, name, .. } = self;
+        let mut rate = |what: &str, of: &str, rate| {
+            report.figure(format!("{id}.{what}"), format!("{name}: {of}"), rate, Unit::PerSecond);
+        };
+        rate("rate", "no-op jobs/s", self.free.rate);
+        rate("flood", "no-op jobs/s as they come, snapshot held meanwhile", self.flood);
+        rate("held.rate", "no-op jobs/s after that, snapshot still held", self.held.rate);
+        let kept = self.held.rate / self.free.rate * 100.0;
+        report.figure(format!("{id}.kept"), format!("{name}: jobs/s kept"), kept, Unit::Percent);
+        let waits = &self.free.waits.started;
+        report.latencies(&format!("{id}.started"), &format!("{name}: queued to started"), waits);
+        let waits = &self.held.waits.started;
+        let what = format!("{name}: queued to started, snapshot held");
+        report.latencies(&format!("{id}.held.started"), &what, waits);
+    }
 }
 
 /// How fast somebody is.
@@ -83,7 +111,7 @@ pub(super) struct Waits {
 /// Measures one: jobs a second and waits, and both again while a snapshot is held that is older than
 /// `settings.held` of work.
 pub(super) async fn measure(
-    name: &str,
+    [id, name]: [&str; 2],
     arm: &mut impl Arm,
     url: &str,
     settings: &Settings,
@@ -98,7 +126,7 @@ pub(super) async fn measure(
     let waits = waits(name, arm, settings).await?;
 
     let snapshot = Snapshot::hold(url).await?;
-    let flood = flood(name, arm, settings.held).await?;
+    let flood = flood(name, arm, settings).await?;
     arm.fill(settings.jobs).await?;
     client.batch_execute("ANALYZE").await?;
     client.batch_execute("CHECKPOINT").await?;
@@ -106,6 +134,7 @@ pub(super) async fn measure(
     let waits_held = self::waits(name, arm, settings).await?;
     snapshot.release().await?;
     Ok(Figures {
+        id: id.to_owned(),
         name: name.to_owned(),
         free: Pace { rate, waits },
         flood,
@@ -152,13 +181,14 @@ async fn offer(arm: &impl Arm, rate: u32, jobs: u32) -> Result<(), Failure> {
 }
 
 /// Has the workers work as fast as they can for a time, then do what is left: jobs a second.
-async fn flood(name: &str, arm: &mut impl Arm, time: Duration) -> Result<f64, Failure> {
-    let end = Instant::now() + time;
-    let mut queued: u64 = arm.fill(CHUNK).await?.into();
+async fn flood(name: &str, arm: &mut impl Arm, settings: &Settings) -> Result<f64, Failure> {
+    let chunk = chunk(settings);
+    let end = Instant::now() + Duration::from_secs(settings.held);
+    let mut queued: u64 = arm.fill(chunk).await?.into();
     arm.start(Purpose::Rate).await?;
     while Instant::now() < end {
-        if queued.saturating_sub(arm.begun().await?) < CHUNK.into() {
-            queued += u64::from(arm.fill(CHUNK).await?);
+        if queued.saturating_sub(arm.begun().await?) < chunk.into() {
+            queued += u64::from(arm.fill(chunk).await?);
         } else {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use cluster::{Metrics, Notifier, NotifierSettings, Session};
 use domain::task::Trigger;
 use domain::{NodeId, Role, TaskId, TaskRunId, UserId};
+use futures_util::future::try_join_all;
 use prometheus::Registry;
 use protocol::notify::Kind;
 use store::accounts::NewUser;
@@ -221,9 +222,8 @@ impl Arm for OwnArm {
 
     async fn stop(&mut self) -> Result<(), Failure> {
         self.since = None;
-        for worker in self.workers.drain(..) {
-            worker.stop().await?;
-        }
+        // All at once: what one is slow to hand back, others need not wait for.
+        try_join_all(self.workers.drain(..).map(Worker::stop)).await?;
         Ok(())
     }
 

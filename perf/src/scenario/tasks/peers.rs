@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How a peer is started.
 #[derive(Debug, Clone)]
 pub(super) struct Peer {
+    /// By which results know it.
+    pub(super) id: &'static str,
     /// With its version.
     pub(super) name: &'static str,
     /// The program below `perf/peers`, with what comes before its options.
@@ -43,6 +45,7 @@ struct SetUp {
 /// The peers, each as it is best here (`perf/peers/README.md` says what was tried).
 pub(super) const PEERS: [Peer; 2] = [
     Peer {
+        id: "graphile_worker_rust",
         name: "graphile_worker 0.14.1 (Rust)",
         program: &["graphile_worker/target/release/perf-graphile-worker"],
         missing: "cd perf/peers/graphile_worker && cargo build --release --locked",
@@ -56,6 +59,7 @@ pub(super) const PEERS: [Peer; 2] = [
         },
     },
     Peer {
+        id: "graphile_worker_node",
         name: "graphile-worker 0.18.0 (Node.js)",
         program: &["graphile-worker/node_modules/.bin/node", "graphile-worker/worker.js"],
         missing: "cd perf/peers/graphile-worker && npm ci",

@@ -85,7 +85,13 @@ mod tests {
             let recorded = recorded.then(|| started.clone());
             Pace { rate, waits: Waits { started, recorded } }
         };
-        Figures { name: name.to_owned(), free: pace(rate), flood: rate / 2.0, held: pace(rate / 4.0) }
+        Figures {
+            id: name.to_lowercase(),
+            name: name.to_owned(),
+            free: pace(rate),
+            flood: rate / 2.0,
+            held: pace(rate / 4.0),
+        }
     }
 
     #[test]

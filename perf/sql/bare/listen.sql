@@ -1,0 +1,2 @@
+-- Hears of messages.
+LISTEN bare

@@ -1,0 +1,117 @@
+//! Running scenarios: one after the other, with their results kept as they come.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::arguments::{Place, Scenario};
+use crate::cluster::{Cluster, Shape, Target, program_of_choice};
+use crate::ground::Ground;
+use crate::machine::{Machine, load, version_of};
+use crate::report::Report;
+use crate::result::{Outcome, Run};
+use crate::{Failure, beside_the_sources, plot, scenario};
+
+/// Runs them, each on its own; one that fails does not keep the others from being run.
+pub(crate) async fn run(place: &Place, what: &str, scenarios: Vec<Scenario>) -> Result<(), Failure> {
+    let ground = if place.target_gateway.is_empty() {
+        Ground::Own(program_of_choice(place.switchboard.as_deref())?)
+    } else {
+        let (api, gateway) = (place.target_api.clone(), place.target_gateway.clone());
+        Ground::There(Target { api, gateway, token: place.target_token.clone() })
+    };
+    all_on(&ground, place, what, scenarios).await
+}
+
+/// Runs them on one cluster.
+pub(crate) async fn smoke(place: &Place, scenarios: Vec<Scenario>) -> Result<(), Failure> {
+    let program = program_of_choice(place.switchboard.as_deref())?;
+    let quick = [("SWITCHBOARD__PUSH__DELAY", "1s"), ("SWITCHBOARD__SHUTDOWN__SPREAD", "500ms")];
+    let settings = quick.map(|(key, value)| (key, value.to_owned())).to_vec();
+    let shape = Shape { worker: 1, settings, ..Shape::default() };
+    let cluster = Cluster::start(&program, &shape).await?;
+    let ground = Ground::Shared(program, Box::new(cluster));
+    let ran = all_on(&ground, place, "smoke", scenarios).await;
+    ground.stop().await.and(ran)
+}
+
+async fn all_on(ground: &Ground, place: &Place, what: &str, scenarios: Vec<Scenario>) -> Result<(), Failure> {
+    let machine = Machine::here();
+    eprintln!("{}; load {:.1}", machine.written(), load());
+    let mut run = Run::begun(machine, versions(ground));
+    let directory = place.results.clone().unwrap_or_else(|| beside_the_sources("results"));
+    let path = run.path(&directory, what);
+    let mut failed = Vec::new();
+    for scenario in scenarios {
+        let name = scenario.name();
+        eprintln!("== {name}");
+        let (began, before) = (Instant::now(), load());
+        let settings = serde_json::to_value(&scenario)?;
+        let mut report = Report::default();
+        if let Err(error) = scenario::measure(ground, &scenario, &mut report).await {
+            eprintln!("{name}: {error}");
+            report.note(format!("{name} failed"), error.to_string());
+            failed.push(name);
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        eprintln!("== {name}: {seconds:.1} s");
+        run.scenarios.push(Outcome {
+            scenario: name.to_owned(),
+            settings,
+            seconds,
+            load: [before, load()],
+            report,
+        });
+        // What is there is kept, whatever comes after it.
+        run.write(&path)?;
+    }
+    for outcome in &run.scenarios {
+        println!("\n## {}\n", outcome.scenario);
+        outcome.report.print();
+    }
+    plot(&run, &path)?;
+    eprintln!("written: {}", path.display());
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
+}
+
+/// Draws each scenario beside the result.
+pub(crate) fn plot(run: &Run, path: &Path) -> Result<(), Failure> {
+    for outcome in &run.scenarios {
+        if let Some(svg) = plot::svg(outcome) {
+            let drawn = path.with_extension(format!("{}.svg", outcome.scenario));
+            fs::write(&drawn, svg)?;
+            eprintln!("drawn: {}", drawn.display());
+        }
+    }
+    Ok(())
+}
+
+/// Whose version is which, as far as programs of this machine say it.
+fn versions(ground: &Ground) -> BTreeMap<String, String> {
+    let mut versions = BTreeMap::new();
+    let mut add = |name: &str, version: Option<String>| {
+        if let Some(version) = version {
+            versions.insert(name.to_owned(), version);
+        }
+    };
+    if let Ok(program) = ground.program() {
+        add("switchboard", version_of(program, &["--version"]));
+    }
+    let sources = beside_the_sources("").display().to_string();
+    add("commit", version_of(Path::new("git"), &["-C", &sources, "rev-parse", "HEAD"]));
+    if let Ok(postgres) = localpg::Binaries::find() {
+        add("postgres", version_of(&postgres.program("postgres"), &["--version"]));
+    }
+    add("redis", version_of(Path::new("redis-server"), &["--version"]));
+    for peer in ["socket.io", "graphile-worker"] {
+        let node = beside_the_sources("peers").join(peer).join("node_modules/.bin/node");
+        add(&format!("{peer} node"), version_of(&node, &["--version"]));
+        if let Ok(package) = fs::read_to_string(beside_the_sources("peers").join(peer).join("package.json"))
+            && let Ok(package) = serde_json::from_str::<serde_json::Value>(&package)
+        {
+            add(peer, package.get("dependencies").map(ToString::to_string));
+        }
+    }
+    versions
+}
