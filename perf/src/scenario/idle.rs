@@ -18,7 +18,7 @@ use crate::{Failure, usage};
 const FIRST: usize = 100;
 
 /// Files that a process has open beside its connections.
-const OTHER_FILES: u64 = 300;
+const OTHER_FILES: usize = 300;
 
 /// Devices of one person.
 const EACH: usize = 10;
@@ -54,12 +54,13 @@ pub(crate) async fn idle(ground: &Ground, settings: &Settings, report: &mut Repo
             let mut open: Vec<Socket> = connect(cluster, &api, FIRST).await?;
             let before = usage::resident(gateway.pid)?;
             for connections in &settings.connections {
-                if (connections + FIRST) as u64 + OTHER_FILES > usage::open_files() {
-                    let most = usage::open_files();
-                    let why = format!("not measured: a process may open {most} files here");
+                let most = most_connections();
+                if *connections > most {
+                    let why =
+                        format!("{most} instead: a process may open {} files here", usage::open_files());
                     report.note(format!("{connections} idle connections"), why);
-                    continue;
                 }
+                let connections = &most.min(*connections);
                 let missing = (connections + FIRST).saturating_sub(open.len());
                 open.extend(connect(cluster, &api, missing).await?);
                 tokio::time::sleep(Duration::from_secs(settings.settle)).await;
@@ -73,6 +74,12 @@ pub(crate) async fn idle(ground: &Ground, settings: &Settings, report: &mut Repo
             Ok(())
         })
         .await
+}
+
+/// What the limit of open files leaves, of this process and of the gateway alike.
+fn most_connections() -> usize {
+    let files = usize::try_from(usage::open_files()).unwrap_or(usize::MAX);
+    files.saturating_sub(FIRST + OTHER_FILES)
 }
 
 /// So many more connections, of people with several devices each.

@@ -25,6 +25,13 @@ pub(super) async fn prepare(url: &str) -> Result<(), Failure> {
     Ok(client.batch_execute(include_str!("../../sql/bare/schema.sql")).await?)
 }
 
+/// Writes for a while, at most some seconds: a new server has yet to make the files of its log.
+pub(super) async fn warm_up(url: &str, time: Duration) -> Result<(), Failure> {
+    inserts(url, 256, 2, time.min(Duration::from_secs(3))).await?;
+    let (client, _driving) = database::connect(url).await?;
+    Ok(client.batch_execute("CHECKPOINT").await?)
+}
+
 /// Rows a second, in commits of `batch` rows by each of `connections` connections.
 pub(super) async fn inserts(
     url: &str,

@@ -68,6 +68,7 @@ async fn bare(ground: &Ground, settings: &Settings, report: &mut Report) -> Resu
     let database = ground.database().await?;
     let url = database.renewed().await?;
     limits::prepare(&url).await?;
+    limits::warm_up(&url, time).await?;
     let listeners = settings.gateways.iter().max().copied().unwrap_or(2);
     for &writers in &settings.writers {
         let heard = format!("each with a NOTIFY, {listeners} listeners");

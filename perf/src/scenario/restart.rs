@@ -65,7 +65,8 @@ async fn measured(cluster: &Cluster, settings: &Settings, report: &mut Report) -
     for listener in &listening {
         listener.session.live().await?;
     }
-    let (sending, _sender_updates) = Session::open(session(cluster, sender, 0)?);
+    // Updates that nobody takes would hold up the session once there are many.
+    let (sending, _) = Session::open(session(cluster, sender, 0)?);
     sending.live().await?;
     let sending = Arc::new(sending);
     let stop = CancellationToken::new();
@@ -82,7 +83,8 @@ async fn measured(cluster: &Cluster, settings: &Settings, report: &mut Report) -
         tokio::time::sleep(settle).await;
     }
     stop.cancel();
-    let sent = load.await??;
+    let sent = tokio::time::timeout(PATIENCE, load).await;
+    let sent = sent.map_err(|_| format!("sends were not acknowledged within {PATIENCE:?}"))???;
     judge(listening, &sent, report).await?;
     sending.stop().await;
     Ok(())

@@ -78,6 +78,7 @@ async fn bare(
     let database = ground.database().await?;
     let url = database.renewed().await?;
     limits::prepare(&url).await?;
+    limits::warm_up(&url, time).await?;
     for &batch in &settings.batches {
         let rate = limits::inserts(&url, batch, NODES, time).await?;
         let what = format!("bare inserts, rows/s, {batch} in each commit, {NODES} connections");
