@@ -32,6 +32,9 @@ pub(super) async fn warm_up(url: &str, time: Duration) -> Result<(), Failure> {
     Ok(client.batch_execute("CHECKPOINT").await?)
 }
 
+/// Rounds of which the best counts: a limit is what can be, and disks have bad moments.
+const ROUNDS: u32 = 3;
+
 /// Rows a second, in commits of `batch` rows by each of `connections` connections.
 pub(super) async fn inserts(
     url: &str,
@@ -39,6 +42,14 @@ pub(super) async fn inserts(
     connections: usize,
     time: Duration,
 ) -> Result<f64, Failure> {
+    let mut best: f64 = 0.0;
+    for _ in 0..ROUNDS {
+        best = best.max(inserts_once(url, batch, connections, time / ROUNDS).await?);
+    }
+    Ok(best)
+}
+
+async fn inserts_once(url: &str, batch: usize, connections: usize, time: Duration) -> Result<f64, Failure> {
     let begin = Instant::now();
     let one = async |_| {
         let (client, _driving) = database::connect(url).await?;
@@ -64,6 +75,19 @@ pub(super) enum Telling {
 
 /// Commits a second of one message each, by so many connections.
 pub(super) async fn commits(
+    url: &str,
+    connections: usize,
+    telling: Telling,
+    time: Duration,
+) -> Result<f64, Failure> {
+    let mut best: f64 = 0.0;
+    for _ in 0..ROUNDS {
+        best = best.max(commits_once(url, connections, telling, time / ROUNDS).await?);
+    }
+    Ok(best)
+}
+
+async fn commits_once(
     url: &str,
     connections: usize,
     telling: Telling,
