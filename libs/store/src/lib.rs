@@ -36,6 +36,7 @@ mod statement;
 pub mod tasks;
 pub mod tickets;
 pub mod tools;
+pub mod transfer;
 
 pub use accounts::Accounts;
 pub use agents::Agents;

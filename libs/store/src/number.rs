@@ -5,6 +5,13 @@ use std::time::Duration;
 /// A thousand years: longer than anything is kept, and still within what a database counts.
 const MOST: i64 = 1000 * 365 * 86_400 * 1_000_000;
 
+/// Later than every time, in microseconds since 1970: what is due then never is. No [`jiff::Timestamp`] is so late, and what is added to it does
+/// not overflow.
+pub(crate) const FOREVER: i64 = 1_000_000_000_000_000_000;
+
+/// Earlier than every time.
+pub(crate) const NEVER: i64 = -FOREVER;
+
 /// A duration in microseconds, at most a thousand years.
 pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).map_or(MOST, |micros| micros.min(MOST))

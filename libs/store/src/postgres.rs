@@ -2,7 +2,7 @@
 //!
 //! `settings` and `connect` say where it is and open connections; `pool` lends them; `transaction` runs
 //! statements, pipelined; `statement` lists the SQL files; `sqlstate` reads errors; `append` writes the log;
-//! `schema` migrates; `roles` says which node may do what. Beside them one module a subject implements that subject's trait.
+//! `schema` migrates; `import` fills; `roles` says which node may do what. Beside them one module a subject implements that subject's trait.
 //!
 //! Operations that lost against others (deadlock, serialization) are repeated here, whole, a few times; after that
 //! they are `Unavailable`, and the caller may repeat them.
@@ -24,6 +24,7 @@ mod commands;
 mod connect;
 mod consumers;
 mod devices;
+mod import;
 mod inspect;
 mod log;
 mod messages;
@@ -55,6 +56,9 @@ mod transaction;
 
 pub use crate::migration::Migration;
 pub use connect::{Connection, Connector, TlsStream, connect};
+#[cfg(test)]
+pub(crate) use import::load_in;
+pub use import::{finish as finish_import, load as load_export};
 pub use inspect::{Facts, inspect};
 pub use roles::{DatabaseRole, UserRights, create_roles, has_roles, user_rights};
 pub use schema::{Applied, MIGRATIONS, SchemaVersion, migrate, schema_digest, schema_version};

@@ -23,6 +23,7 @@ mod backup;
 mod commands;
 mod consumers;
 mod devices;
+mod export;
 mod fault;
 mod inspect;
 mod log;
@@ -53,6 +54,7 @@ mod value;
 mod workers;
 
 pub use backup::backup;
+pub use export::{Circumstances, export};
 pub use inspect::{Facts, inspect};
 pub use power::rest;
 pub use schema::MIGRATIONS;

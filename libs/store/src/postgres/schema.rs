@@ -34,10 +34,13 @@ statements! {
 
 /// The number of the advisory lock: the first bytes of "switchboard".
 const LOCK_NUMBER: i64 = 0x7377_6974_6368_626f;
+/// What stands in the way of nodes and migrators while a database is filled.
+const IMPORTING: &str = "an import into this database is under way, or was cut off: run `switchboard import` of the same export to its end, or begin again \
+     with a new database";
 /// Between two tries to get the lock.
-const LOCK_INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const LOCK_INTERVAL: Duration = Duration::from_millis(100);
 /// A migration that waits longer for a table lets go: those who queue behind it are serving.
-const LOCK_TIMEOUT: &str = "5s";
+pub(super) const LOCK_TIMEOUT: &str = "5s";
 
 migrations! {
     1 "create_people" "postgres/0001_create_people.sql";
@@ -96,10 +99,25 @@ pub async fn migrate(settings: &DatabaseSettings) -> Result<Vec<Applied>, StoreE
 /// `Schema` when it was migrated by other files than ours; what connecting answers.
 pub async fn schema_version(settings: &DatabaseSettings) -> Result<SchemaVersion, StoreError> {
     let connector = Connector::new(settings, "schema")?;
-    let applied = on_connection(&connector, async |client: &Client| applied(client).await).await?;
+    on_connection(&connector, async |client: &Client| standing(client).await).await
+}
+
+/// As [`schema_version`], on this connection.
+pub(super) async fn standing(client: &Client) -> Result<SchemaVersion, StoreError> {
+    let applied = applied(client).await?;
     let both = applied.len().min(MIGRATIONS.len());
     check_history(&applied[..both], MIGRATIONS)?;
     Ok(version_of(&applied))
+}
+
+/// Whether this connection is the one migrator or importer from now on, until it ends.
+pub(super) async fn try_lock(client: &Client) -> Result<bool, StoreError> {
+    Ok(run(client, LOCK, &[&LOCK_NUMBER]).await?.iter().all(|row| row.get("locked")))
+}
+
+/// Whether an import is under way, or was cut off.
+pub(super) async fn importing(client: &Client) -> Result<bool, StoreError> {
+    Ok(run(client, EXISTS, &[]).await?.iter().any(|row| row.get("importing")))
 }
 
 pub(super) async fn migrate_to(
@@ -110,9 +128,12 @@ pub(super) async fn migrate_to(
         .with_session_setting("statement_timeout", "0")
         .with_session_setting("lock_timeout", LOCK_TIMEOUT);
     on_connection(&connector, async |client: &Client| {
-        while !run(client, LOCK, &[&LOCK_NUMBER]).await?.iter().all(|row| row.get("locked")) {
+        while !try_lock(client).await? {
             tracing::info!("another process migrates the database; waiting");
             tokio::time::sleep(LOCK_INTERVAL).await;
+        }
+        if importing(client).await? {
+            return Err(StoreError::Schema(IMPORTING.into()));
         }
         run(client, CREATE, &[]).await?;
         let noted = applied(client).await?;
@@ -134,10 +155,13 @@ pub(super) async fn migrate_to(
 
 /// For a serving node: refuses a database that lacks what this binary needs.
 pub(super) async fn check_version(session: &Session) -> Result<(), Fault> {
-    let migrated: bool = match session.query(EXISTS, &[]).await?.first() {
-        Some(row) => row.value("migrated")?,
-        None => false,
+    let (migrated, importing): (bool, bool) = match session.query(EXISTS, &[]).await?.first() {
+        Some(row) => (row.value("migrated")?, row.value("importing")?),
+        None => (false, false),
     };
+    if importing {
+        return Err(StoreError::Schema(IMPORTING.into()).into());
+    }
     let mut noted = Vec::new();
     if migrated {
         noted = session.query(APPLIED, &[]).await?.iter().map(Noted::read).collect::<Result<_, _>>()?;
@@ -156,17 +180,17 @@ pub(super) async fn check_version(session: &Session) -> Result<(), Fault> {
 }
 
 /// Runs work on a connection of its own, which ends with it.
-pub(super) async fn on_connection<T>(
+pub(super) async fn on_connection<T, E: From<StoreError>>(
     connector: &Connector,
-    work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+    work: impl AsyncFnOnce(&Client) -> Result<T, E>,
+) -> Result<T, E> {
     let (client, connection) = connector.connect().await?;
     tokio::select! {
         outcome = work(&client) => outcome,
-        ended = connection => Err(match ended {
+        ended = connection => Err(E::from(match ended {
             Ok(()) => StoreError::Unavailable("the connection ended".into()),
             Err(error) => StoreError::from(statement_fault("migrate", &error).0),
-        }),
+        })),
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) const ALL: &[&[&Statement]] = &[
     super::commands::STATEMENTS,
     super::consumers::STATEMENTS,
     super::devices::STATEMENTS,
+    super::import::STATEMENTS,
     super::inspect::STATEMENTS,
     super::log::STATEMENTS,
     super::messages::STATEMENTS,

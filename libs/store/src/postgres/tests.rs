@@ -98,6 +98,9 @@ async fn every_statement_prepares_on_a_fresh_schema() {
     let database = database().await;
     let store = store(&database).await;
     let session = store.session().await.expect("a session");
+    // The table of an import is made by it.
+    let made = statement::all().find(|statement| statement.name == "import/create").expect("a statement");
+    database.query(made.sql).await;
     for statement in statement::all() {
         if let Err(error) = session.client().expect("a client").prepare(statement.sql).await {
             panic!("{}: {:?}", statement.name, error.as_db_error());

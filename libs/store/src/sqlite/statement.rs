@@ -30,6 +30,7 @@ const ALL: &[&[&Statement]] = &[
     super::commands::STATEMENTS,
     super::consumers::STATEMENTS,
     super::devices::STATEMENTS,
+    super::export::STATEMENTS,
     super::log::STATEMENTS,
     super::messages::STATEMENTS,
     super::nodes::STATEMENTS,

@@ -10,11 +10,7 @@ use rusqlite::vtab::array::Array;
 
 use super::fault::Fault;
 
-/// Later than every time: what is due then never is. No [`Timestamp`] is so late, and what is added to it does not overflow.
-pub(super) const FOREVER: i64 = 1_000_000_000_000_000_000;
-
-/// Earlier than every time.
-pub(super) const NEVER: i64 = -FOREVER;
+pub(super) use crate::number::NEVER;
 
 /// A time, as microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +48,7 @@ pub(super) fn checked(param: &dyn ToSql) -> Result<ToSqlOutput<'_>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::FOREVER;
 
     #[test]
     fn no_time_is_beyond_the_ends_of_time() {

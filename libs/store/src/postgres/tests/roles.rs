@@ -31,6 +31,7 @@ const USES: &[(&str, &[DatabaseRole])] = &[
     ("devices/slot_epochs", FACES),
     ("devices/standing", FACES),
     ("devices/take", FACES),
+    ("import", NOBODY),
     ("inspect", ALL),
     ("log", FACES),
     ("log/adopt_epoch", ALL),

@@ -1,0 +1,2 @@
+-- The import is over: nodes may start.
+DROP TABLE import_progress

@@ -1,0 +1,2 @@
+-- Which life of the log this is.
+SELECT log_epoch FROM log_state
