@@ -84,6 +84,21 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         dir: PathBuf,
     },
+    /// Writes everything of the embedded database, and the keys, into a new folder, to be taken to PostgreSQL by `import`.
+    Export {
+        /// The folder; it must not be there yet.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// Exports although a process serves the database, to try the move out: what is written from then on is not in it.
+        #[arg(long)]
+        while_served: bool,
+    },
+    /// Puts an export into the PostgreSQL of `database.url`, which is migrated and was never served. Cut off, it goes on when it is run again.
+    Import {
+        /// The folder that `export` wrote.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+    },
     /// Asks the node of this configuration, at its `admin.listen`, whether it is well: for health checks of containers.
     Healthcheck {
         /// What is asked.
@@ -116,6 +131,8 @@ impl Command {
             | Self::Node { .. }
             | Self::Healthcheck { .. }
             | Self::Backup { .. }
+            | Self::Export { .. }
+            | Self::Import { .. }
             | Self::Agent(_)
             | Self::DemoAgent(_) => None,
             Self::Nodes(administered)
@@ -360,6 +377,9 @@ mod tests {
             "switchboard doctor --role gateway",
             "switchboard keys list --data-dir d",
             "switchboard backup copy",
+            "switchboard export move",
+            "switchboard export move --while-served",
+            "switchboard import move --database-url postgres://localhost/switchboard",
             "switchboard healthcheck",
             "switchboard healthcheck live",
             "switchboard node api --tethered",

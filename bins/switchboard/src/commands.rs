@@ -6,12 +6,16 @@ mod all;
 mod backup;
 mod demo_agent;
 mod doctor;
+mod export;
 mod healthcheck;
+mod import;
+mod key_files;
 mod keys;
 mod local_cluster;
 mod migrate;
 mod nodes;
 mod one_node;
+mod transfer;
 mod user;
 
 use std::fmt::Display;
@@ -60,6 +64,11 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Keys(KeysCommand::Retire { kid, at_once: true, .. }) => finish(keys::expel(settings, kid)),
         Command::Nodes(_) => finish(nodes::run(settings)),
         Command::Backup { dir } => finish(backup::run(settings, dir)),
+        Command::Export { dir, while_served } => {
+            let when = if while_served { export::When::EvenServed } else { export::When::Stopped };
+            finish(export::run(settings, dir, when))
+        }
+        Command::Import { dir } => finish(import::run(settings, dir)),
         Command::Doctor { role, .. } => finish(doctor::run(settings, role)),
         Command::Healthcheck { about } => finish(healthcheck::run(settings, about)),
         Command::Agent(arguments) => finish(agent::run(arguments, settings)),

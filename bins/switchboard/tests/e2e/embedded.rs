@@ -27,14 +27,14 @@ const MESSAGES: usize = 10_000;
 const SENDERS: usize = 16;
 
 /// The program, serving what lies in a folder.
-struct Alone {
-    child: Child,
+pub(crate) struct Alone {
+    pub(crate) child: Child,
     greeting: String,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Alone {
-    async fn start(folder: &Path, listen: &Port, arguments: &str) -> Self {
+    pub(crate) async fn start(folder: &Path, listen: &Port, arguments: &str) -> Self {
         let admin = Port::reserve();
         let mut command = tether::command(env!("CARGO_BIN_EXE_switchboard"), OnParentDeath::Kill);
         for (name, _) in program("").get_envs() {
@@ -70,11 +70,11 @@ impl Alone {
         rest.split_once(after).unwrap_or_else(|| panic!("{after:?}: {rest}")).0.to_owned()
     }
 
-    fn password(&self) -> String {
+    pub(crate) fn password(&self) -> String {
         self.said("the password of each is ", " (")
     }
 
-    fn room(&self) -> RoomId {
+    pub(crate) fn room(&self) -> RoomId {
         self.said("/v1/rooms/", "/messages").parse().expect("an id")
     }
 
@@ -89,7 +89,7 @@ impl Alone {
         self.said("asks the agent.\n", "Ctrl-C")
     }
 
-    async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         let pid = self.child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)).expect("it runs");
         kill_process(pid, Signal::TERM).expect("told");
         let ended = timeout(PATIENCE, self.child.wait()).await.expect("in time").expect("its end");

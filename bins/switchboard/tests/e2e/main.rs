@@ -49,6 +49,7 @@ mod task_actions;
 mod tasks;
 mod tools;
 mod traces;
+mod transfer;
 mod validation;
 mod webhooks;
 mod wire;
