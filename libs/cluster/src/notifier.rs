@@ -1,14 +1,15 @@
 //! Tells other nodes that things have new versions.
 //!
-//! While a statement is on its way, new entries wait and coalesce; when it is answered, all that waits goes
-//! next. So an idle notifier sends at once, a busy one in batches, and there is no timer. Entries that were on
+//! An idle notifier sends at once. While a statement is on its way, new entries wait and coalesce, and a busy notifier lets them for
+//! `notifier.min_interval` after it began one: each statement wakes every node of the cluster and its session in the database, so that what would be
+//! told in ten costs ten times as much. Entries that were on
 //! their way when something failed go back to the waiting ones: the others may hear them twice.
 
 use std::sync::Arc;
 
 use domain::NodeId;
 use protocol::notify::{self, Entry, Id, Kind};
-use tokio::time;
+use tokio::time::{self, Instant};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
@@ -42,8 +43,15 @@ impl Notifier {
     ) -> (Self, NotifierTask) {
         let waiting = Waiting { pending: Arc::new(Pending::new(settings.max_pending)), metrics };
         let backoff = Backoff::new(settings.reconnect_max_delay);
-        let task =
-            NotifierTask { waiting: waiting.clone(), connector, node, settings, backoff, session: None };
+        let task = NotifierTask {
+            waiting: waiting.clone(),
+            connector,
+            node,
+            settings,
+            backoff,
+            session: None,
+            last: None,
+        };
         (Self { waiting: Some(waiting) }, task)
     }
 
@@ -91,6 +99,8 @@ pub struct NotifierTask {
     settings: NotifierSettings,
     backoff: Backoff,
     session: Option<Session>,
+    /// When the last statements were begun.
+    last: Option<Instant>,
 }
 
 impl NotifierTask {
@@ -129,11 +139,19 @@ impl NotifierTask {
     /// Connects beforehand, so that the first entry does not wait for it, and notices a lost connection while idle.
     async fn wait_and_flush(&mut self) -> Result<(), Error> {
         let pending = Arc::clone(&self.waiting.pending);
+        let free = self.last.map(|last| last + self.settings.min_interval);
         let session = self.open().await?;
+        let due = async {
+            pending.filled().await;
+            if let Some(free) = free {
+                time::sleep_until(free).await;
+            }
+        };
         tokio::select! {
-            () = pending.filled() => {}
+            () = due => {}
             lost = async { loop { connect::next_notification(&mut session.messages).await?; } } => return lost,
         }
+        self.last = Some(Instant::now());
         self.flush().await
     }
 

@@ -48,6 +48,9 @@ impl ListenerSettings {
     }
 }
 
+/// Others wait for what is told: beyond this it is no longer live.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// `notifier.*`: telling other nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -57,6 +60,9 @@ pub struct NotifierSettings {
     pub max_pending: usize,
     /// The most entries that go into one statement.
     pub max_batch: usize,
+    /// How soon after it began one statement a busy notifier begins the next. One that was idle for so long sends at once. At most a second.
+    #[serde(with = "domain::duration")]
+    pub min_interval: Duration,
     /// How long a statement waits for the lock that NOTIFY takes at commit.
     #[serde(with = "domain::duration")]
     pub lock_timeout: Duration,
@@ -79,6 +85,7 @@ impl Default for NotifierSettings {
         Self {
             max_pending: 100_000,
             max_batch: 5_000,
+            min_interval: Duration::from_millis(5),
             lock_timeout: Duration::from_secs(1),
             send_timeout: Duration::from_secs(3),
             connect_timeout: Duration::from_secs(5),
@@ -100,6 +107,10 @@ impl NotifierSettings {
         }
         if self.max_batch == 0 {
             return Err(Invalid::new("notifier.max_batch", "0", "1 or more"));
+        }
+        if self.min_interval > LONGEST_PAUSE {
+            let given = domain::duration::display(self.min_interval);
+            return Err(Invalid::new("notifier.min_interval", &given, "0s to 1s"));
         }
         // PostgreSQL reads 0 as "wait for ever", and keeps milliseconds in 31 bits.
         positive("notifier.lock_timeout", self.lock_timeout)?;
@@ -133,6 +144,8 @@ mod tests {
         assert_eq!(NotifierSettings::default().validate(), Ok(()));
         let never = ListenerSettings { check_interval: Duration::ZERO, ..ListenerSettings::default() };
         assert!(never.validate().is_err_and(|invalid| invalid.field == "listener.check_interval"));
+        let slow = NotifierSettings { min_interval: Duration::from_secs(2), ..NotifierSettings::default() };
+        assert!(slow.validate().is_err_and(|invalid| invalid.field == "notifier.min_interval"));
         let wrong = NotifierSettings { lock_timeout: Duration::from_secs(3), ..NotifierSettings::default() };
         assert!(wrong.validate().is_err_and(|invalid| invalid.field == "notifier.lock_timeout"));
     }

@@ -88,6 +88,31 @@ async fn waiting_entries_coalesce_within_a_bound() {
     assert_eq!(mouth.metric("notify_batch_size"), 1.0, "one statement");
 }
 
+/// Each statement wakes every node: a busy one tells in few what comes within a moment, and an idle one does not wait.
+#[tokio::test]
+async fn a_busy_node_gathers_what_it_tells() {
+    let database = TestDatabase::empty().await;
+    let settings = NotifierSettings { min_interval: Duration::from_secs(1), ..NotifierSettings::default() };
+    let mouth = Mouth::start(connector(&database.url()), settings);
+    let mut ear = Ear::up(connector(&database.url()), NodeId::new()).await;
+    let began = Instant::now();
+    mouth.say(0, 1);
+    assert_eq!(ear.entry().await, stream(0, 1));
+    mouth.until("notify_sent_total", 1.0).await;
+    for version in 2..=100 {
+        mouth.say(0, version);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(ear.entry().await, stream(0, 100), "the newest alone");
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    mouth.until("notify_sent_total", 2.0).await;
+    assert_eq!(mouth.metric("notify_batch_size"), 2.0, "two statements");
+    // Told to stop, it does not wait.
+    mouth.say(1, 1);
+    mouth.stop().await;
+    assert_eq!(ear.entry().await, stream(1, 1));
+}
+
 #[tokio::test]
 async fn a_burst_of_many_ids_is_packed_and_nothing_is_lost() {
     const IDS: u128 = 100_000;
