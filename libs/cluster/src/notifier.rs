@@ -1,8 +1,8 @@
 //! Tells other nodes that things have new versions.
 //!
-//! An idle notifier sends at once. While a statement is on its way, new entries wait and coalesce, and a busy notifier lets them for
-//! `notifier.min_interval` after it began one: each statement wakes every node of the cluster and its session in the database, so that what would be
-//! told in ten costs ten times as much. Entries that were on
+//! While a statement is on its way, new entries wait and coalesce; when it is answered, all that waits goes next. So an idle notifier sends at once. A
+//! busy one, whose last statement told more than one thing, lets them wait until `notifier.min_interval` after it began that one: each statement wakes every
+//! node of the cluster and its session in the database, so what is told in ten costs ten times as much as in one. Entries that were on
 //! their way when something failed go back to the waiting ones: the others may hear them twice.
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Notifier {
             settings,
             backoff,
             session: None,
-            last: None,
+            free: None,
         };
         (Self { waiting: Some(waiting) }, task)
     }
@@ -99,8 +99,8 @@ pub struct NotifierTask {
     settings: NotifierSettings,
     backoff: Backoff,
     session: Option<Session>,
-    /// When the last statements were begun.
-    last: Option<Instant>,
+    /// When the next statement may be begun, for a busy notifier.
+    free: Option<Instant>,
 }
 
 impl NotifierTask {
@@ -139,7 +139,7 @@ impl NotifierTask {
     /// Connects beforehand, so that the first entry does not wait for it, and notices a lost connection while idle.
     async fn wait_and_flush(&mut self) -> Result<(), Error> {
         let pending = Arc::clone(&self.waiting.pending);
-        let free = self.last.map(|last| last + self.settings.min_interval);
+        let free = self.free.take();
         let session = self.open().await?;
         let due = async {
             pending.filled().await;
@@ -151,7 +151,6 @@ impl NotifierTask {
             () = due => {}
             lost = async { loop { connect::next_notification(&mut session.messages).await?; } } => return lost,
         }
-        self.last = Some(Instant::now());
         self.flush().await
     }
 
@@ -165,8 +164,9 @@ impl NotifierTask {
 
     /// Sends all that is waiting now.
     async fn flush(&mut self) -> Result<(), Error> {
-        let mut batch =
-            Batch { entries: self.waiting.pending.take(self.node), waiting: self.waiting.clone() };
+        let (entries, told) = self.waiting.pending.take(self.node);
+        let mut batch = Batch { entries, waiting: self.waiting.clone() };
+        self.free = (told > 1).then(|| Instant::now() + self.settings.min_interval);
         let (size, limit) = (self.settings.max_batch.max(1), self.settings.send_timeout);
         while !batch.entries.is_empty() {
             let part = batch.entries.len().saturating_sub(size)..;

@@ -8,25 +8,35 @@ use parking_lot::Mutex;
 use protocol::notify::{Entry, Id, Kind};
 use tokio::sync::Notify;
 
+#[derive(Debug, Default)]
+struct Waiting {
+    entries: HashMap<(Kind, Id), Option<u64>>,
+    /// How often something was added.
+    told: usize,
+}
+
 /// A bounded map of entries in which the highest version of a thing wins, with a bell for its one taker.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    map: Mutex<HashMap<(Kind, Id), Option<u64>>>,
+    waiting: Mutex<Waiting>,
     max: usize,
     bell: Notify,
 }
 
 impl Pending {
     pub(crate) fn new(max: usize) -> Self {
-        Self { map: Mutex::default(), max, bell: Notify::new() }
+        Self { waiting: Mutex::default(), max, bell: Notify::new() }
     }
 
     /// Adds entries; says how many found no room.
     pub(crate) fn add(&self, entries: impl IntoIterator<Item = ((Kind, Id), Option<u64>)>) -> u64 {
         let mut refused = 0;
         let ring = {
-            let mut map = self.map.lock();
+            let mut waiting = self.waiting.lock();
+            let Waiting { entries: map, told } = &mut *waiting;
             let was_empty = map.is_empty();
+            let mut entries = entries.into_iter().peekable();
+            *told += usize::from(entries.peek().is_some());
             for (thing, version) in entries {
                 let full = map.len() >= self.max;
                 match map.entry(thing) {
@@ -48,14 +58,16 @@ impl Pending {
         refused
     }
 
-    /// Takes everything at once, so that a thing that comes in again and again does not keep others waiting.
-    pub(crate) fn take(&self, node: NodeId) -> Vec<Entry> {
-        let map = std::mem::take(&mut *self.map.lock());
-        map.into_iter().map(|((kind, id), version)| Entry { kind, id, version, node: node.uuid() }).collect()
+    /// Takes everything at once, so that a thing that comes in again and again does not keep others waiting. Says too how often something was added
+    /// since the last time.
+    pub(crate) fn take(&self, node: NodeId) -> (Vec<Entry>, usize) {
+        let Waiting { entries, told } = std::mem::take(&mut *self.waiting.lock());
+        let entry = |((kind, id), version)| Entry { kind, id, version, node: node.uuid() };
+        (entries.into_iter().map(entry).collect(), told)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.map.lock().len()
+        self.waiting.lock().entries.len()
     }
 
     /// Waits until there is something. For one taker: a second one might not be woken.
@@ -111,7 +123,7 @@ mod tests {
             }
             prop_assert!(pending.len() <= max);
             let taken: HashMap<_, _> =
-                pending.take(NodeId::new()).into_iter().map(|e| ((e.kind, e.id), e.version)).collect();
+                pending.take(NodeId::new()).0.into_iter().map(|e| ((e.kind, e.id), e.version)).collect();
             prop_assert_eq!(taken, model);
             prop_assert_eq!(pending.len(), 0);
         }

@@ -60,7 +60,8 @@ pub struct NotifierSettings {
     pub max_pending: usize,
     /// The most entries that go into one statement.
     pub max_batch: usize,
-    /// How soon after it began one statement a busy notifier begins the next. One that was idle for so long sends at once. At most a second.
+    /// How soon after it began one statement a busy notifier begins the next: one whose last statement told more than one thing. Another sends at once. At
+    /// most a second.
     #[serde(with = "domain::duration")]
     pub min_interval: Duration,
     /// How long a statement waits for the lock that NOTIFY takes at commit.

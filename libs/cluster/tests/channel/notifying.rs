@@ -88,25 +88,35 @@ async fn waiting_entries_coalesce_within_a_bound() {
     assert_eq!(mouth.metric("notify_batch_size"), 1.0, "one statement");
 }
 
-/// Each statement wakes every node: a busy one tells in few what comes within a moment, and an idle one does not wait.
+/// Each statement wakes every node: a busy one tells in few what comes within a moment, and one that tells one thing after the other does not wait.
 #[tokio::test]
 async fn a_busy_node_gathers_what_it_tells() {
+    let interval = Duration::from_secs(1);
     let database = TestDatabase::empty().await;
-    let settings = NotifierSettings { min_interval: Duration::from_secs(1), ..NotifierSettings::default() };
+    let settings = NotifierSettings { min_interval: interval, ..NotifierSettings::default() };
     let mouth = Mouth::start(connector(&database.url()), settings);
     let mut ear = Ear::up(connector(&database.url()), NodeId::new()).await;
     let began = Instant::now();
-    mouth.say(0, 1);
-    assert_eq!(ear.entry().await, stream(0, 1));
-    mouth.until("notify_sent_total", 1.0).await;
-    for version in 2..=100 {
+    for version in 1..=20 {
+        mouth.say(0, version);
+        assert_eq!(ear.entry().await, stream(0, version));
+        mouth.until("notify_sent_total", version as f64).await;
+    }
+    assert!(began.elapsed() < 10 * interval, "it waited between them");
+
+    // One that tells two things, and what comes within a second of it.
+    mouth.say(0, 20);
+    mouth.say(0, 21);
+    assert_eq!(ear.entry().await, stream(0, 21));
+    let busy = Instant::now();
+    mouth.until("notify_sent_total", 21.0).await;
+    for version in 22..=100 {
         mouth.say(0, version);
         tokio::task::yield_now().await;
     }
     assert_eq!(ear.entry().await, stream(0, 100), "the newest alone");
-    assert!(began.elapsed() >= Duration::from_secs(1));
-    mouth.until("notify_sent_total", 2.0).await;
-    assert_eq!(mouth.metric("notify_batch_size"), 2.0, "two statements");
+    assert!(busy.elapsed() > interval / 2);
+    mouth.until("notify_sent_total", 22.0).await;
     // Told to stop, it does not wait.
     mouth.say(1, 1);
     mouth.stop().await;
