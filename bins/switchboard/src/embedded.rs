@@ -5,5 +5,5 @@ mod folder;
 mod greeting;
 
 pub(crate) use demo::Demo;
-pub(crate) use folder::{DEMO_FILES, Folder, folder_of, network};
+pub(crate) use folder::{DEMO_FILES, EXPORTED, Folder, folder_of, network};
 pub(crate) use greeting::greeting;

@@ -58,10 +58,10 @@ pub use crate::migration::Migration;
 pub use connect::{Connection, Connector, TlsStream, connect};
 #[cfg(test)]
 pub(crate) use import::load_in;
-pub use import::{finish as finish_import, load as load_export};
+pub use import::{Loaded, finish as finish_import, load as load_export};
 pub use inspect::{Facts, inspect};
 pub use roles::{DatabaseRole, UserRights, create_roles, has_roles, user_rights};
-pub use schema::{Applied, MIGRATIONS, SchemaVersion, migrate, schema_digest, schema_version};
+pub use schema::{Applied, MIGRATIONS, SchemaVersion, is_importing, migrate, schema_digest, schema_version};
 pub use settings::DatabaseSettings;
 
 use metrics::Metrics;

@@ -60,7 +60,8 @@ fn embedded(settings: &Settings, beginning: Beginning) -> ExitCode {
     }
     let build = async |settings: &Settings, id| on_file(settings, id, &folder, beginning).await;
     let code = node::app::main(settings, RoleName::All, build, std::future::pending::<()>());
-    if settings.embedded.file.exists()
+    // Of one that did not come to serve there is nothing to be said but why.
+    if code == ExitCode::SUCCESS
         && let Err(error) = store::sqlite::rest(&settings.embedded.file)
     {
         // Not worth an exit code: what was acknowledged is kept, and the next start copes.
@@ -84,6 +85,17 @@ async fn on_file(
         tracing::warn!(why, "no demo");
         None
     });
+    if folder.is_open() {
+        tracing::warn!(
+            "others of this machine can enter the folder of the database, where its keys are: chmod 700"
+        );
+    }
+    if let Some(at) = folder.exported() {
+        tracing::warn!(
+            at,
+            "everything here was exported: when it is served elsewhere by now, stop this process, or people will be signed out of one of the two"
+        );
+    }
     if let Some(demo) = &demo {
         let drain = node.supervisor.at(Phase::Drain);
         drain.transient("demo agent", demo.serve(format!("ws://{address}/v1/gateway"), drain.token()));

@@ -6,7 +6,7 @@ use node::Settings;
 use store::sqlite::backup;
 
 use crate::commands::{Failure, key_files, say};
-use crate::embedded::DEMO_FILES;
+use crate::embedded::{DEMO_FILES, folder_of};
 
 /// Copies database and keys; says how to put them back.
 pub(super) async fn run(settings: Settings, dir: PathBuf) -> Result<(), Failure> {
@@ -38,8 +38,10 @@ fn copy(settings: &Settings, dir: &Path) -> Result<Vec<String>, Failure> {
     let size = backup(file, &dir.join(name))?;
     lines.push(format!("database   {:.1} MB of {}, looked through", size as f64 / 1e6, file.display()));
     lines.push(format!(
-        "to put it back: stop switchboard, move these into the places of the old ones, and run `switchboard migrate --new-log-epoch` before \
-         the start; the copy is in {}",
+        "to put it back: stop switchboard, move {} away whole (an old {0}/{}-wal would be taken for a part of the copy), put {} in its place, and \
+         start: clients refetch",
+        folder_of(file).display(),
+        Path::new(name).display(),
         dir.display()
     ));
     Ok(lines)

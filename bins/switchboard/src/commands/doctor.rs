@@ -14,7 +14,7 @@ use cluster::Listener;
 use jiff::Timestamp;
 use node::{NoDatabase, Settings};
 use store::Store;
-use store::postgres::{Facts, Postgres, inspect, schema_version};
+use store::postgres::{Facts, Postgres, inspect, is_importing, schema_version};
 
 use crate::cluster::Role;
 use crate::commands::{Failure, require_database};
@@ -129,6 +129,11 @@ async fn migrations(settings: &Settings, findings: &mut Findings) -> io::Result<
             return Ok(true);
         }
     };
+    if is_importing(&settings.database).await.unwrap_or(false) {
+        let advice =
+            "run `switchboard import` of the same export to its end, or begin again with a new database";
+        findings.bad("import", "one is under way, or was cut off: no node serves this database", advice)?;
+    }
     match version.database.cmp(&version.binary) {
         Ordering::Less => {
             let found = format!("{} of {} are applied", version.database, version.binary);

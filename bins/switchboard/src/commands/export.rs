@@ -1,13 +1,13 @@
 //! `switchboard export`: everything of one process, to be taken to PostgreSQL.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use node::{Settings, VERSION};
 use store::sqlite::{self, Circumstances};
 
 use crate::commands::{Failure, key_files, say, transfer};
-use crate::embedded::folder_of;
+use crate::embedded::{EXPORTED, folder_of};
 use crate::hold::{NotHeld, hold};
 
 /// When it may be done.
@@ -59,6 +59,8 @@ fn write(settings: &Settings, dir: &Path, when: When) -> Result<(), Failure> {
             "a process serves the database: what is written there from now on is not in the export. For the move itself stop it, and export again",
         )?;
     } else {
+        // Whoever starts it all the same is told. That it could not be noted keeps nothing from moving.
+        let _noted = fs::write(folder_of(file).join(EXPORTED), format!("{at:.0}\n"));
         say(
             "leave it stopped from here on: what it would do now is not in the export, and people would be signed out of one of the two",
         )?;

@@ -8,7 +8,7 @@ use auth::keys::seal::SealKey;
 use auth::keys::store::KeyStore;
 use node::{NoDatabase, Settings};
 use store::StoreError;
-use store::postgres::{finish_import, load_export};
+use store::postgres::{Loaded, finish_import, load_export};
 use store::signing_keys::SealedKey;
 use store::transfer::{Export, TransferError};
 
@@ -33,8 +33,14 @@ pub(super) async fn run(settings: Settings, dir: PathBuf) -> Result<(), Failure>
             export.manifest().exported_at
         ))?;
     }
-    if let Err(error) = load_export(&settings.database, &export, &mut transfer::teller()).await {
-        return Err(told(&settings, error).await);
+    match load_export(&settings.database, &export, &mut transfer::teller()).await {
+        Ok(Loaded::Now) => {}
+        Ok(Loaded::Before) => {
+            return say(
+                "an import of this export has ended in this database before: there is nothing left to do",
+            );
+        }
+        Err(error) => return Err(told(&settings, error).await),
     }
     for line in keys.place()? {
         say(line)?;

@@ -5,6 +5,8 @@ use store::postgres::{DatabaseRole, Postgres, create_roles, has_roles, migrate, 
 use store::{Log, StoreError};
 
 use crate::commands::{Failure, require_database, say};
+use crate::embedded::folder_of;
+use crate::hold::holder;
 
 /// What is done beside the migrations.
 pub(super) struct Extras {
@@ -56,6 +58,14 @@ async fn embedded(settings: &Settings, extras: &Extras) -> Result<(), Failure> {
     let place = settings.embedded.file.display();
     if extras.create_roles {
         return Err(format!("roles are for PostgreSQL; the embedded database ({place}) has none").into());
+    }
+    if extras.new_log_epoch
+        && let Some(pid) = holder(&folder_of(&settings.embedded.file))?
+    {
+        return Err(format!(
+            "process {pid} serves {place}, and its clients would not be told: stop it (kill {pid}), then begin a new epoch"
+        )
+        .into());
     }
     let store = crate::commands::store(settings).await?;
     if !extras.new_log_epoch {

@@ -8,11 +8,12 @@
 //!   demo-password     of the demo people, if there are any
 //!   demo-room         which room is theirs
 //!   demo-agent.token  of the demo agent
+//!   exported          when everything was exported, to be served elsewhere
 //! ```
 
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::hold::{NotHeld, hold};
@@ -57,6 +58,9 @@ pub(crate) enum FolderError {
 /// What is in the folder beside the database, for whoever copies it.
 pub(crate) const DEMO_FILES: [&str; 3] = ["demo-password", "demo-room", "demo-agent.token"];
 
+/// Says in the folder that it was exported, and when.
+pub(crate) const EXPORTED: &str = "exported";
+
 /// The folder, held by this process until dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -79,7 +83,8 @@ impl Folder {
             NotHeld::Taken(pid) => FolderError::Running { dir: dir.clone(), pid },
             NotHeld::Io(source) => FolderError::Io { dir: dir.clone(), source },
         })?;
-        let was_there = file.exists();
+        // One without a byte is what is left of a start that was cut off, or of a disk that was full: nothing is in it.
+        let was_there = file.metadata().is_ok_and(|file| file.len() > 0);
         Ok(Self { dir, file: file.to_owned(), was_there, _lock: lock })
     }
 
@@ -96,6 +101,16 @@ impl Folder {
     /// The password of the demo people.
     pub(crate) fn demo_password(&self) -> SecretFile {
         SecretFile::at(self.dir.join("demo-password"))
+    }
+
+    /// Whether others may enter it.
+    pub(crate) fn is_open(&self) -> bool {
+        std::fs::metadata(&self.dir).is_ok_and(|dir| dir.permissions().mode() & 0o077 != 0)
+    }
+
+    /// When it was exported to be served elsewhere, if it was.
+    pub(crate) fn exported(&self) -> Option<String> {
+        std::fs::read_to_string(self.dir.join(EXPORTED)).ok()
     }
 
     /// The id of the demo room.
@@ -149,8 +164,6 @@ const fn network_kind(magic: u32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -165,6 +178,8 @@ mod tests {
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
         drop(folder);
         std::fs::write(&file, "").expect("written");
+        assert!(!Folder::take(&file).expect("free again").was_there(), "nothing is in it");
+        std::fs::write(&file, "something").expect("written");
         assert!(Folder::take(&file).expect("free again").was_there());
     }
 

@@ -44,7 +44,7 @@ Try it, with curl: Alex signs in, follows everything, and asks the agent.
   alex=$(curl -sS {api}/v1/auth/login -H 'content-type: application/json' -d '{{"handle":"alex","password":"{password}","device":{{"kind":"web","name":"shell"}}}}')
   token=$(echo "$alex" | field access_token) device=$(echo "$alex" | field device_id)
   curl -sSN "{api}/v1/stream?device_id=$device" -H "authorization: Bearer $token" & sleep 1
-  curl -sS {api}/v1/rooms/{room}/messages -H "authorization: Bearer $token" -H 'content-type: application/json' -d '{{"body":"@demo count to 5 slowly","nonce":"'$$'"}}'
+  curl -sS {api}/v1/rooms/{room}/messages -H "authorization: Bearer $token" -H 'content-type: application/json' -d '{{"body":"@demo count to 5 slowly","nonce":"'$(date +%s)'"}}'
 "#,
         folder.demo_password().path().display()
     );

@@ -169,8 +169,9 @@ async fn cluster_of_one_process_on_a_folder_is_alone_there() {
 async fn cluster_of_one_process_is_backed_up_while_it_is_written_to() {
     let folder = tempfile::tempdir().expect("a directory");
     let listen = Port::reserve();
-    let alone = Alone::start(folder.path(), &listen, "").await;
+    let mut alone = Alone::start(folder.path(), &listen, "").await;
     let (api, room, password) = (alone.alex().await, alone.room(), alone.password());
+    let first = epoch(&alone).await;
     let writing = {
         let api = api.clone();
         tokio::spawn(async move {
@@ -188,19 +189,19 @@ async fn cluster_of_one_process_is_backed_up_while_it_is_written_to() {
         command
     };
     let said = run(on("backup copy")).await.good();
-    assert!(said.out.contains("looked through") && said.out.contains("migrate --new-log-epoch"), "{said:?}");
+    assert!(said.out.contains("looked through") && said.out.contains("-wal would be"), "{said:?}");
+    run(on("migrate --new-log-epoch")).await.refused(1, &["process ", "stop it"]);
     let after = head(&api, room).await;
     run(on("backup copy")).await.refused(1, &["copy", "not there yet"]);
     writing.abort();
-    alone.stop().await;
+    alone.child.kill().await.expect("killed");
 
-    // Put back, it is another life of the log.
+    // Put back, it is another life of the log, whatever the original died of.
     let (old, copy) = (folder.path().join(".switchboard"), folder.path().join("copy"));
-    std::fs::remove_dir_all(&old).expect("removed");
+    std::fs::rename(&old, folder.path().join(".switchboard.old")).expect("moved away");
     std::fs::rename(&copy, &old).expect("put back");
-    let renewed = run(on("migrate --new-log-epoch")).await.good();
-    assert!(renewed.out.contains("(it was "), "{renewed:?}");
     let again = Alone::start(folder.path(), &listen, "").await;
+    assert_ne!(epoch(&again).await, first);
     assert_eq!((again.password(), again.room()), (password, room));
     let kept = head(&again.alex().await, room).await;
     assert!((before..=after).contains(&kept), "{before} {kept} {after}");

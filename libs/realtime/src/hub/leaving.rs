@@ -31,11 +31,11 @@ impl Hub {
         let count = u32::try_from(connections.len()).unwrap_or(u32::MAX).max(1);
         tracing::info!(connections = connections.len(), ?spread, "sending connections away");
         let began = Instant::now();
-        for (gone, connection) in (1..).zip(connections) {
-            *self.sent_away_at.lock() = Some(Instant::now());
-            connection.outbox.close(CloseCode::NodeDrains);
+        for (gone, connection) in (0..).zip(connections) {
             // By the beginning, not by the one before: timers are too coarse for many short pauses.
             sleep_until(began + spread * gone / count).await;
+            *self.sent_away_at.lock() = Some(Instant::now());
+            connection.outbox.close(CloseCode::NodeDrains);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Everything from an export into a migrated, empty database: the half of [`crate::transfer`] that writes.
 //!
 //! One import at a time holds the lock that migrators take, too. Each batch of rows is a transaction together with the note of it in
-//! `import_progress`, so whoever imports may die anywhere, and be run again. While that table is there, no node starts: it would serve a half.
+//! `import_progress`, so whoever imports may die anywhere, and be run again. While that table is there, no node starts: it would serve a half. In the
+//! end it is renamed to `import_ended`, and says which export it was.
 //!
 //! [`load`] puts the rows in and compares; [`finish`] adds what makes it a database to be served: signing keys that came as files, and the epoch of
 //! the log, so that cursors of clients stay good. Both may be repeated.
@@ -48,12 +49,22 @@ statements! {
     ADD_KEY = "import/add_key";
     KEYS_LISTED = "import/keys_listed";
     END = "import/end";
+    ENDED = "import/ended";
 }
 
 /// Rows of a batch.
 const BATCH: usize = 10_000;
 /// How long an import that was killed may hold the lock: until the server has heard of its end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Whether there was anything to be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loaded {
+    /// It is all there now, to be finished.
+    Now,
+    /// An import of the same export has ended in this database before.
+    Before,
+}
 
 /// What is noted of a table.
 struct Noted {
@@ -74,7 +85,7 @@ pub async fn load(
     settings: &DatabaseSettings,
     export: &Export,
     watcher: Watcher<'_>,
-) -> Result<(), TransferError> {
+) -> Result<Loaded, TransferError> {
     load_in(settings, export, BATCH, watcher).await
 }
 
@@ -83,13 +94,16 @@ pub(crate) async fn load_in(
     export: &Export,
     batch: usize,
     watcher: Watcher<'_>,
-) -> Result<(), TransferError> {
+) -> Result<Loaded, TransferError> {
     // Before anything is written.
     let files = export.clone();
     let checked = tokio::task::spawn_blocking(move || files.check()).await;
     checked.map_err(|error| StoreError::Internal(error.to_string()))??;
     on_connection(&connector(settings)?, async |client: &Client| {
         lock(client).await?;
+        if has_ended(client, export).await? {
+            return Ok(Loaded::Before);
+        }
         let noted = begin(client, export).await?;
         for ((table, file), noted) in export.tables().zip(&noted) {
             load_table(client, export, (table, file), noted, batch, watcher).await?;
@@ -102,7 +116,8 @@ pub(crate) async fn load_in(
             run(client, COMPARED, &[&table.name]).await?;
         }
         // Nodes plan by what is counted here, from their first statement on.
-        tell(client, "ANALYZE").await
+        tell(client, "ANALYZE").await?;
+        Ok(Loaded::Now)
     })
     .await
 }
@@ -120,6 +135,10 @@ pub async fn finish(
 ) -> Result<(), TransferError> {
     on_connection(&connector(settings)?, async |client: &Client| {
         lock(client).await?;
+        // Two were at it, and the other one was sooner.
+        if has_ended(client, export).await? {
+            return Ok(());
+        }
         let noted = progress(client, export).await?;
         if noted.is_none_or(|noted| noted.iter().any(|noted| !noted.compared)) {
             return Err(refused("not everything is loaded: run the import from its beginning"));
@@ -157,6 +176,16 @@ async fn lock(client: &Client) -> Result<(), TransferError> {
     Ok(())
 }
 
+/// Whether an import of this export has ended here. Of another one, also of an earlier one of the same database, it is not said.
+async fn has_ended(client: &Client, export: &Export) -> Result<bool, TransferError> {
+    if schema::importing(client).await? || !schema::imported(client).await? {
+        return Ok(false);
+    }
+    let rows = run(client, ENDED, &[]).await?;
+    let ended = rows.iter().map(|row| row.value::<Vec<u8>>("export")).collect::<Result<Vec<_>, Fault>>();
+    Ok(ended.map_err(StoreError::from)?.contains(&export.digest().to_vec()))
+}
+
 /// What was loaded before; of a database that has nothing of this or any other import, and nothing of its own, an import is begun.
 async fn begin(client: &Client, export: &Export) -> Result<Vec<Noted>, TransferError> {
     let version = schema::standing(client).await?;
@@ -171,6 +200,7 @@ async fn begin(client: &Client, export: &Export) -> Result<Vec<Noted>, TransferE
         holds_nothing(client).await?;
         let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         tell(client, "BEGIN").await?;
+        tell(client, "DROP TABLE IF EXISTS import_ended").await?;
         run(client, CREATE, &[]).await?;
         run(client, BEGIN, &[&names, &export.digest()]).await?;
         tell(client, "COMMIT").await?;
@@ -238,7 +268,7 @@ async fn holds_nothing(client: &Client) -> Result<(), TransferError> {
     }
     Err(refused(format!(
         "the database holds something of its own already ({}), which an import does not mix with what it brings: give it a new database, \
-         migrated and never served. If an import into this one has ended already, there is nothing left to do",
+         migrated and never served",
         held.join(", ")
     )))
 }

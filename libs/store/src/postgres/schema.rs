@@ -102,6 +102,16 @@ pub async fn schema_version(settings: &DatabaseSettings) -> Result<SchemaVersion
     on_connection(&connector, async |client: &Client| standing(client).await).await
 }
 
+/// Whether an import into a database is under way, or was cut off: nodes do not serve it.
+///
+/// # Errors
+///
+/// What connecting answers.
+pub async fn is_importing(settings: &DatabaseSettings) -> Result<bool, StoreError> {
+    let connector = Connector::new(settings, "schema")?;
+    on_connection(&connector, async |client: &Client| importing(client).await).await
+}
+
 /// As [`schema_version`], on this connection.
 pub(super) async fn standing(client: &Client) -> Result<SchemaVersion, StoreError> {
     let applied = applied(client).await?;
@@ -118,6 +128,11 @@ pub(super) async fn try_lock(client: &Client) -> Result<bool, StoreError> {
 /// Whether an import is under way, or was cut off.
 pub(super) async fn importing(client: &Client) -> Result<bool, StoreError> {
     Ok(run(client, EXISTS, &[]).await?.iter().any(|row| row.get("importing")))
+}
+
+/// Whether an import has ended.
+pub(super) async fn imported(client: &Client) -> Result<bool, StoreError> {
+    Ok(run(client, EXISTS, &[]).await?.iter().any(|row| row.get("imported")))
 }
 
 pub(super) async fn migrate_to(

@@ -101,6 +101,7 @@ async fn every_statement_prepares_on_a_fresh_schema() {
     // The table of an import is made by it.
     let made = statement::all().find(|statement| statement.name == "import/create").expect("a statement");
     database.query(made.sql).await;
+    database.query("CREATE TABLE import_ended (LIKE import_progress)").await;
     for statement in statement::all() {
         if let Err(error) = session.client().expect("a client").prepare(statement.sql).await {
             panic!("{}: {:?}", statement.name, error.as_db_error());

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::fault::sqlite_error;
 use super::statement::statements;
-use super::{open, schema};
+use super::{open, power, schema};
 use crate::error::StoreError;
 
 statements! {
@@ -16,7 +16,7 @@ statements! {
 }
 
 /// Copies the database in `file` into `target`, as it stands at one moment, whoever writes meanwhile; gives the size of the copy in bytes. What is
-/// called `target` in the end is whole, was looked through, and lies on the disk. This takes as long as the database is large.
+/// called `target` in the end is whole, was looked through, and lies on the disk; who opens it begins a new epoch of the log. This takes as long as the database is large.
 ///
 /// # Errors
 ///
@@ -38,6 +38,8 @@ pub fn backup(file: &Path, target: &Path) -> Result<u64, StoreError> {
     source.execute(COPY.sql, [name]).map_err(|error| sqlite_error(COPY.name, &error))?;
     check(&unfinished)?;
     File::open(&unfinished).and_then(|copy| copy.sync_all()).map_err(failed)?;
+    // Before the copy: whoever opens it must know it for one.
+    power::expect_copy(target)?;
     fs::rename(&unfinished, target).map_err(failed)?;
     fs::metadata(target).map(|copy| copy.len()).map_err(failed)
 }

@@ -38,9 +38,9 @@ impl Nodes for Sqlite {
         self.read(|tx| tx.rows(LIST, &[], |row| read(row, tx.micros()))).await
     }
 
-    /// Of the writer: a reader would answer while nothing can be written.
+    /// Written: a full disk is noticed by that alone.
     async fn ping(&self) -> Result<(), StoreError> {
-        self.write(|tx| tx.exists(PING, &[]).map(drop)).await
+        self.write(|tx| tx.execute(PING, &[]).map(drop)).await
     }
 }
 

@@ -3,7 +3,8 @@
 //! A commit is in the operating system's hands, not on the disk: when a process dies nothing is lost, when the machine does the last commits
 //! may be. Their numbers would then be handed out again, to other events, while clients have cursors past them. So as long as a database
 //! is used, a file beside it names the boot of the machine that uses it. Who opens it at another boot finds that nobody put it to rest,
-//! and begins a new epoch of the log: cursors of the old one are worth nothing, and clients refetch.
+//! and begins a new epoch of the log: cursors of the old one are worth nothing, and clients refetch. So it is with a copy, which names no boot at all:
+//! clients may have seen more than it has.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -26,6 +27,9 @@ statements! {
 /// Where Linux says which boot this is.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
+/// What is noted of a copy.
+const COPY: &str = "a copy";
+
 /// Notes that the database is used, and begins a new epoch of its log when its last user did not outlive its machine.
 pub(super) fn rise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let (mark, boot) = (mark(path), boot());
@@ -39,7 +43,7 @@ pub(super) fn rise(connection: &Connection, path: &Path) -> Result<(), StoreErro
         begun.map_err(|error| sqlite_error(BEGIN_EPOCH.name, &error))?;
         flush(connection)?;
         tracing::warn!(
-            "the machine went down while the database was in use, and the last moments before may be missing: \
+            "the database is a copy, or its machine went down while it was in use and its last moments may be missing: \
              a new epoch of the log begins, clients refetch"
         );
     }
@@ -60,6 +64,12 @@ pub fn rest(path: &Path) -> Result<(), StoreError> {
     removed.map_err(|error| failed(&mark, &error))
 }
 
+/// Notes that this is the place of a copy that is about to come.
+pub(super) fn expect_copy(path: &Path) -> Result<(), StoreError> {
+    let mark = mark(path);
+    write_mark(&mark, COPY).map_err(|error| failed(&mark, &error))
+}
+
 /// Whether the machine was started again since the database was used last, and that was not put to rest.
 pub(super) fn is_cut_short(path: &Path) -> Result<bool, StoreError> {
     Ok(used_at(&mark(path))?.is_some_and(|used_at| used_at != boot()))
@@ -67,8 +77,9 @@ pub(super) fn is_cut_short(path: &Path) -> Result<bool, StoreError> {
 
 /// The boot at which the database is used, or was when it was not put to rest.
 fn used_at(mark: &Path) -> Result<Option<String>, StoreError> {
-    match fs::read_to_string(mark) {
-        Ok(used_at) => Ok(Some(used_at)),
+    match fs::read(mark) {
+        // Whatever stands there: it is not this boot.
+        Ok(used_at) => Ok(Some(String::from_utf8_lossy(&used_at).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(mark, &error)),
     }

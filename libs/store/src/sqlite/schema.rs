@@ -19,6 +19,7 @@ use crate::migration::{Migration, Noted, check_history, migrations};
 
 statements! {
     EXISTS = "schema/exists";
+    ANY = "schema/any";
     CREATE = "schema/create";
     APPLIED = "schema/applied";
     RECORD = "schema/record";
@@ -80,7 +81,12 @@ pub(super) fn count(connection: &Connection) -> Result<usize, StoreError> {
 
 fn applied(connection: &Connection) -> Result<Vec<Noted>, StoreError> {
     if rows(connection, EXISTS, |_| Ok(()))?.is_empty() {
-        return Ok(Vec::new());
+        return match rows(connection, ANY, |row| row.value::<String>("name"))?.first() {
+            None => Ok(Vec::new()),
+            Some(table) => Err(StoreError::Schema(format!(
+                "the file is a database of something else (it has a table {table}): name another one (embedded.file)"
+            ))),
+        };
     }
     rows(connection, APPLIED, |row| {
         let version: i64 = row.value("version")?;

@@ -264,6 +264,12 @@ fn what_is_no_database_is_refused() {
         .expect("written");
     let refused = Sqlite::open(&file(&folder), &Registry::new());
     assert!(matches!(refused, Err(StoreError::Internal(_))), "{refused:?}");
+    let of_others = folder.path().join("others.db");
+    let connection = rusqlite::Connection::open(&of_others).expect("a database");
+    connection.execute_batch("CREATE TABLE soups (name TEXT)").expect("a table");
+    let refused = Sqlite::open(&of_others, &Registry::new());
+    let is_named = |text: &str| text.contains("soups") && text.contains("embedded.file");
+    assert!(matches!(&refused, Err(StoreError::Schema(text)) if is_named(text)), "{refused:?}");
     let refused = Sqlite::open(&folder.path().join("nowhere/switchboard.db"), &Registry::new());
     assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
 }

@@ -11,7 +11,7 @@ use testkit::postgres::TestDatabase;
 use super::tables::{DERIVED, Kind, LEFT_BEHIND, Rows, TABLES};
 use super::*;
 use crate::log::Log;
-use crate::postgres::{DatabaseSettings, Postgres, finish_import, load_in, migrate, schema_digest};
+use crate::postgres::{DatabaseSettings, Loaded, Postgres, finish_import, load_in, migrate, schema_digest};
 use crate::sqlite::{Circumstances, Sqlite, export};
 
 mod cut_off;

@@ -32,7 +32,7 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) -> Result
         Err(error) => findings.bad(
             "database",
             &format!("{place}: {error}"),
-            "put a backup back (docs/embedded.md), or move the file away and begin anew",
+            "see what it says; a backup is put back with its whole folder, as docs/embedded.md says",
         )?,
     }
     Ok(())
@@ -56,7 +56,10 @@ fn folder(dir: &Path, findings: &mut Findings) -> Result<(), Failure> {
 fn database(place: &str, facts: &Facts, findings: &mut Findings) -> Result<(), Failure> {
     let Facts { migrations, known, .. } = facts;
     let size = format!("{place}, {:.1} MB", facts.size as f64 / 1e6);
-    if let Some(damage) = &facts.damage {
+    if facts.size == 0 {
+        let advice = "put a backup back as docs/embedded.md says, or start: it begins anew, without anybody";
+        findings.bad("database", &format!("{place} is empty"), advice)?;
+    } else if let Some(damage) = &facts.damage {
         let advice = "stop switchboard, keep the folder as it is, and put a backup back (docs/embedded.md)";
         findings.bad("database", &format!("{size}, damaged: {damage}"), advice)?;
     } else if migrations > known {
@@ -70,7 +73,7 @@ fn database(place: &str, facts: &Facts, findings: &mut Findings) -> Result<(), F
     }
     if facts.is_cut_short {
         let found =
-            "went down while the database was in use: what was written in its last moments may be missing";
+            "went down while the database was in use, and its last moments may be missing; or this is a copy";
         findings.good(
             "machine",
             &format!("{found}; the next start begins a new epoch of the log, and clients refetch"),

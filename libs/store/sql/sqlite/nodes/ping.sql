@@ -1,2 +1,2 @@
--- Reads one row, so that the file is asked.
-SELECT only_row FROM log_state
+-- Writes what is there already: answered when something can be written.
+UPDATE log_state SET system_identifier = system_identifier WHERE only_row = 1

@@ -48,6 +48,27 @@ async fn what_was_put_to_rest_outlives_its_machine() {
 }
 
 #[tokio::test]
+async fn a_copy_begins_an_epoch_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = file(&folder);
+    let first = epoch(&path).await;
+    let copy = folder.path().join("copy.db");
+    backup(&path, &copy).expect("copied");
+    let second = epoch(&copy).await;
+    assert_ne!(second, first);
+    assert_eq!((epoch(&copy).await, epoch(&path).await), (second, first));
+}
+
+#[tokio::test]
+async fn a_mark_that_nobody_can_read_is_of_no_boot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = file(&folder);
+    let first = epoch(&path).await;
+    std::fs::write(mark(&path), [0xff, 0xfe]).expect("written");
+    assert_ne!(epoch(&path).await, first);
+}
+
+#[tokio::test]
 async fn a_command_beside_the_process_notes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = file(&folder);
