@@ -153,10 +153,9 @@ impl Tasks {
     {
         let entry = Entry::of(self.0.clone(), name.clone());
         let (id, failures) = (entry.id, self.0.failures.clone());
-        let handle = self.0.tracker.spawn(async move {
-            // Leaves the list when the task ends, and also when it is aborted.
-            let _entry = entry;
-            let cause = match AssertUnwindSafe(future).catch_unwind().await {
+        // Not an async block: that would keep a place for the future as it was given and another as it is awaited, for each connection.
+        let supervised = AssertUnwindSafe(future).catch_unwind().map(move |ended| {
+            let cause = match ended {
                 Ok(outcome) => outcome.error().map_or(Cause::Ended, Cause::Failed),
                 Err(panic) => Cause::Panicked(panic_text(panic.as_ref())),
             };
@@ -166,7 +165,10 @@ impl Tasks {
                 (Duty::Transient, Cause::Failed(_)) => tracing::warn!(task = %name, %cause, "task"),
                 (Duty::Transient, Cause::Panicked(_)) => tracing::error!(task = %name, %cause, "task"),
             }
+            // Leaves the list when the task ends, and also when it is aborted.
+            drop(entry);
         });
+        let handle = self.0.tracker.spawn(supervised);
         let mut running = self.0.running.lock();
         if running.closed {
             drop(running);
