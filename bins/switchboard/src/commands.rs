@@ -133,7 +133,7 @@ fn say(line: impl Display) -> Result<(), Failure> {
 fn require_database(settings: &Settings) -> Result<(), Failure> {
     if settings.is_embedded() {
         return Err(
-            "there is no database: give --database-url postgres://user:password@host/database, the key \
+            "there is no database: start `switchboard`, which makes one of its own (.switchboard/), or give --database-url postgres://user:password@host/database, the key \
                     database.url, or the --data-dir of a cluster that runs on this machine"
                 .into(),
         );
