@@ -21,7 +21,8 @@
 //! | the import, between batches, or after the last | run it again: the notes say what is there |
 //! | the database | as above; what is not in its WAL (`run_patches`) begins anew with each run of the import |
 //!
-//! While the notes are there (the table `import_progress`), no node starts on the database, and nobody migrates it.
+//! While the notes are there (the table `import_progress`), no node starts on the database, and nobody migrates it. In the end they are
+//! renamed (`import_ended`): the same import again has nothing to do.
 
 use std::io;
 use std::path::{Path, PathBuf};

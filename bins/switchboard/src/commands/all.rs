@@ -93,7 +93,8 @@ async fn on_file(
     if let Some(at) = folder.exported() {
         tracing::warn!(
             at,
-            "everything here was exported: when it is served elsewhere by now, stop this process, or people will be signed out of one of the two"
+            "everything here was exported: when it is served elsewhere by now, stop this process, or people will be signed out of one of the two; \
+             when it is not, remove the file `exported` beside the database"
         );
     }
     if let Some(demo) = &demo {

@@ -133,6 +133,7 @@ async fn cluster_of_what_was_one_process_goes_on_where_it_was() {
     let exported = run(on(folder, "export move")).await.good();
     assert!(exported.out.contains("leave it stopped") && exported.out.contains("events"), "{exported:?}");
     run(on(folder, "export move")).await.refused(1, &["not there yet"]);
+    assert!(folder.join(".switchboard/exported").exists(), "whoever starts it again is told");
 
     let database = TestDatabase::empty().await;
     run(on(folder, "import move")).await.refused(1, &["database.url"]);
@@ -223,7 +224,13 @@ async fn cluster_of_twenty_thousand_events_is_imported_though_the_import_is_kill
         // Killed at any moment: there is nothing to wait for.
         match tokio::time::timeout(pause, importing.wait_with_output()).await {
             Ok(ended) => break crate::program::Ran::from(ended.expect("its end")).good(),
-            Err(_) => kills += 1,
+            Err(_) => {
+                kills += 1;
+                let begun = "SELECT 1 WHERE to_regclass('import_progress') IS NOT NULL";
+                let begun = localpg::query(&database.url(), begun).await.expect("an answer").len() == 1;
+                let looked = run(into(folder, &database, "doctor")).await;
+                assert_eq!(looked.out.contains("FAULT  import"), begun, "{looked:?}");
+            }
         }
         most += 200;
     };

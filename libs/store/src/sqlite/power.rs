@@ -56,10 +56,14 @@ pub(super) fn rise(connection: &Connection, path: &Path) -> Result<(), StoreErro
 ///
 /// # Errors
 ///
-/// `Unavailable` when somebody is at it for longer, or a file can't be written; the next start then takes it as it is.
+/// `Unavailable` when it is gone, somebody is at it for longer, or a file can't be written; the next start then takes it as it is.
 pub fn rest(path: &Path) -> Result<(), StoreError> {
-    flush(&open::writer(path)?)?;
     let mark = mark(path);
+    if !path.exists() {
+        // To open it would make another.
+        return Err(StoreError::Unavailable(format!("{} is gone", path.display())));
+    }
+    flush(&open::writer(path)?)?;
     let removed = fs::remove_file(&mark).and_then(|()| sync_folder(&mark));
     removed.map_err(|error| failed(&mark, &error))
 }

@@ -47,6 +47,14 @@ async fn what_was_put_to_rest_outlives_its_machine() {
     assert!(mark(&path).exists(), "used again");
 }
 
+#[test]
+fn what_is_gone_is_not_made_by_its_rest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gone = rest(&file(&folder));
+    assert!(matches!(gone, Err(StoreError::Unavailable(_))), "{gone:?}");
+    assert!(!file(&folder).exists());
+}
+
 #[tokio::test]
 async fn a_copy_begins_an_epoch_of_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
