@@ -77,13 +77,15 @@ async fn cluster_no_secret_is_in_a_log_or_a_trace() {
 
     for node in &nodes {
         let log = busy.world.cluster.log(node);
-        assert!(
-            lines(&busy.world, node).iter().any(|line| line["level"] == "DEBUG"),
-            "{node} says everything"
-        );
         for (what, secret) in &busy.secrets {
             assert_eq!(found(&log, secret), None, "{what} is in the log of {node}");
         }
+    }
+    // One of two workers may have had nothing to do, so not each node has something to say at this level.
+    for role in ["api", "gateway", "worker"] {
+        let mut of_role =
+            nodes.iter().filter(|node| node.starts_with(role)).flat_map(|node| lines(&busy.world, node));
+        assert!(of_role.any(|line| line["level"] == "DEBUG"), "{role} says everything");
     }
     let bodies = busy.collector.bodies();
     let spans = busy.collector.spans();

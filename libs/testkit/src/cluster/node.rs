@@ -278,7 +278,10 @@ impl Node {
 
     pub(super) fn log_tail(&self) -> String {
         let log = self.log();
-        let from = log.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
+        let tail = log.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
+        // What a panic says stands before its backtrace, which may be long.
+        let from = log.rfind(" panicked at ").map_or(tail, |panic| tail.min(panic));
+        let from = log[..from].rfind('\n').map_or(0, |end| end + 1);
         format!("--- {} ({})\n{}", self.name, self.log.display(), &log[from..])
     }
 }
