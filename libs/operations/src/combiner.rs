@@ -1,8 +1,8 @@
 //! The write combiner: sends that arrive while a commit is under way go together in the next one.
 //!
-//! One task, one commit at a time. There is no timer: a send that finds the combiner idle is committed at
-//! once, alone; under load batches grow by themselves until the commit rate fits. The cost of a commit (the
-//! flush of the database's log) is shared by all that waited for it.
+//! One task, one commit at a time. A send that finds the combiner idle is committed at once, alone; under load
+//! batches grow by themselves until the commit rate fits, and wait a moment for those who came together
+//! lately (`gather`). The cost of a commit (the flush of the database's log) is shared by all that waited for it.
 //!
 //! Each caller gets its own outcome. When a whole batch fails although the database answers, its sends
 //! are tried one by one, so that one bad send does not take others with it. When the database does
@@ -29,6 +29,10 @@ use crate::announcer::Announcer;
 use crate::error::Error;
 use crate::metrics::OperationsMetrics;
 use crate::settings::AppendSettings;
+
+mod gather;
+
+use gather::Gathering;
 
 /// How many traces a commit is linked to at most.
 const LINKS: usize = 32;
@@ -66,6 +70,7 @@ pub struct CombinerTask {
     metrics: OperationsMetrics,
     queue: mpsc::Receiver<Pending>,
     max_batch: usize,
+    gathering: Gathering,
 }
 
 /// A combiner and its task.
@@ -77,7 +82,8 @@ pub fn new(
     metrics: OperationsMetrics,
 ) -> (Combiner, CombinerTask) {
     let (sender, queue) = mpsc::channel(settings.queue.max(1));
-    let task = CombinerTask { store, announcer, metrics, queue, max_batch: settings.max_batch.max(1) };
+    let (max_batch, gathering) = (settings.max_batch.max(1), Gathering::new(settings.max_wait));
+    let task = CombinerTask { store, announcer, metrics, queue, max_batch, gathering };
     (Combiner { queue: sender }, task)
 }
 
@@ -96,6 +102,8 @@ impl CombinerTask {
             if taken == 0 {
                 return;
             }
+            self.gathering.fill(&mut batch, &mut self.queue, self.max_batch).await;
+            self.gathering.begun(batch.len());
             let span = span(&batch);
             self.commit(&mut batch).instrument(span).await;
         }

@@ -40,11 +40,14 @@ pub struct AppendSettings {
     pub queue: usize,
     /// Most sends of one statement.
     pub max_batch: usize,
+    /// How long after a commit began the next one waits, at most, for senders who came together lately.
+    #[serde(with = "domain::duration")]
+    pub max_wait: Duration,
 }
 
 impl Default for AppendSettings {
     fn default() -> Self {
-        Self { queue: 4096, max_batch: 256 }
+        Self { queue: 4096, max_batch: 256, max_wait: Duration::from_millis(5) }
     }
 }
 

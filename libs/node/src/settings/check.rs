@@ -101,6 +101,7 @@ impl Settings {
         within("agents.max_runs", self.agents.max_runs as usize, 1, MAX_RUNS as usize)?;
         within("append.queue", self.append.queue, 1, 1_000_000)?;
         within("append.max_batch", self.append.max_batch, 1, 10_000)?;
+        span("append.max_wait", self.append.max_wait, Duration::ZERO, SECOND)?;
         span("cluster.heartbeat_interval", self.cluster.heartbeat_interval, 10 * MILLISECOND, HOUR)?;
         self.check_presence()?;
         self.check_agents()?;

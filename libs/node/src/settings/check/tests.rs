@@ -36,6 +36,7 @@ fn what_can_not_work_is_told_with_key_value_and_source() {
         ("relay.sweep_interval", "0s"),
         ("sync.page", "0"),
         ("append.max_batch", "0"),
+        ("append.max_wait", "2s"),
         ("retention.interval", "0s"),
         ("retention.batch", "0"),
         ("retention.sessions_after", "15m"),
