@@ -6,6 +6,7 @@ use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt};
 use hdrhistogram::Histogram;
 use tokio_postgres::NoTls;
+use uuid::Uuid;
 
 use super::micros;
 use crate::bare::Process;
@@ -19,15 +20,25 @@ pub(super) const BODY: &str = "a message of about the usual length, forty bytes"
 /// Connections that echo at once.
 const ECHOES: usize = 16;
 
-/// Makes the table that is written to.
+/// What is written to.
+#[derive(Clone, Copy)]
+pub(super) enum Table {
+    /// The least that keeps a message.
+    Bare,
+    /// With the columns and indexes of Switchboard's log, and nothing that decides what goes in.
+    Log,
+}
+
+/// Makes the tables that are written to.
 pub(super) async fn prepare(url: &str) -> Result<(), Failure> {
     let (client, _driving) = database::connect(url).await?;
-    Ok(client.batch_execute(include_str!("../../sql/bare/schema.sql")).await?)
+    client.batch_execute(include_str!("../../sql/bare/schema.sql")).await?;
+    Ok(client.batch_execute(include_str!("../../sql/bare/log_schema.sql")).await?)
 }
 
 /// Writes for a while, at most some seconds: a new server has yet to make the files of its log.
 pub(super) async fn warm_up(url: &str, time: Duration) -> Result<(), Failure> {
-    inserts(url, 256, 2, time.min(Duration::from_secs(3))).await?;
+    inserts(Table::Bare, url, 256, 2, time.min(Duration::from_secs(3))).await?;
     let (client, _driving) = database::connect(url).await?;
     Ok(client.batch_execute("CHECKPOINT").await?)
 }
@@ -37,6 +48,7 @@ const ROUNDS: u32 = 3;
 
 /// Rows a second, in commits of `batch` rows by each of `connections` connections.
 pub(super) async fn inserts(
+    table: Table,
     url: &str,
     batch: usize,
     connections: usize,
@@ -44,25 +56,49 @@ pub(super) async fn inserts(
 ) -> Result<f64, Failure> {
     let mut best: f64 = 0.0;
     for _ in 0..ROUNDS {
-        best = best.max(inserts_once(url, batch, connections, time / ROUNDS).await?);
+        best = best.max(inserts_once(table, url, batch, connections, time / ROUNDS).await?);
     }
     Ok(best)
 }
 
-async fn inserts_once(url: &str, batch: usize, connections: usize, time: Duration) -> Result<f64, Failure> {
+async fn inserts_once(
+    table: Table,
+    url: &str,
+    batch: usize,
+    connections: usize,
+    time: Duration,
+) -> Result<f64, Failure> {
     let begin = Instant::now();
     let one = async |_| {
         let (client, _driving) = database::connect(url).await?;
-        let insert = client.prepare(include_str!("../../sql/bare/insert.sql")).await?;
+        let insert = client.prepare(table.insert()).await?;
+        let (stream, mut seq) = (Uuid::now_v7(), 0_i64);
         let bodies = vec![BODY; batch];
         let mut rows = 0;
         while begin.elapsed() < time {
-            rows += client.execute(&insert, &[&bodies]).await?;
+            rows += match table {
+                Table::Bare => client.execute(&insert, &[&bodies]).await?,
+                Table::Log => {
+                    let ids: Vec<Uuid> = (0..batch).map(|_| Uuid::now_v7()).collect();
+                    let nonces: Vec<String> = ids.iter().map(Uuid::to_string).collect();
+                    client.execute(&insert, &[&stream, &seq, &ids, &nonces, &bodies]).await?
+                }
+            };
+            seq += i64::try_from(batch)?;
         }
         Ok::<u64, Failure>(rows)
     };
     let rows: u64 = try_join_all((0..connections).map(one)).await?.into_iter().sum();
     Ok(rows as f64 / begin.elapsed().as_secs_f64())
+}
+
+impl Table {
+    const fn insert(self) -> &'static str {
+        match self {
+            Self::Bare => include_str!("../../sql/bare/insert.sql"),
+            Self::Log => include_str!("../../sql/bare/log_insert.sql"),
+        }
+    }
 }
 
 /// Who hears of commits.

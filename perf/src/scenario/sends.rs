@@ -10,12 +10,14 @@ use hdrhistogram::Histogram;
 use protocol::ServerFrame;
 use serde::Serialize;
 
-use super::{limits, message, micros};
+use super::limits::{self, Table};
+use super::{message, micros};
 use crate::Failure;
 use crate::cluster::{Cluster, Shape};
 use crate::ground::Ground;
 use crate::people::{self, Person};
 use crate::report::{Report, Unit, histogram};
+use crate::usage::Meter;
 
 /// Nodes that write, and so connections that commit at once.
 const NODES: usize = 2;
@@ -80,13 +82,17 @@ async fn bare(
     limits::prepare(&url).await?;
     limits::warm_up(&url, time).await?;
     for &batch in &settings.batches {
-        let rate = limits::inserts(&url, batch, NODES, time).await?;
+        let rate = limits::inserts(Table::Bare, &url, batch, NODES, time).await?;
         let what = format!("bare inserts, rows/s, {batch} in each commit, {NODES} connections");
         report.figure(format!("bare.b{batch}.rate"), what, rate, Unit::PerSecond);
+        let rate = limits::inserts(Table::Log, &url, batch, NODES, time).await?;
+        let what =
+            format!("the same into a table with the columns and indexes of the log, {batch} in each commit");
+        report.figure(format!("bare_log.b{batch}.rate"), what, rate, Unit::PerSecond);
     }
     for (senders, Sent { rate, batch }) in seen {
         let Some(batch) = batch else { continue };
-        let bare = limits::inserts(&url, (batch.round() as usize).max(1), NODES, time).await?;
+        let bare = limits::inserts(Table::Bare, &url, (batch.round() as usize).max(1), NODES, time).await?;
         let what = format!("bare inserts, rows/s, in commits as large as with {senders} senders");
         report.figure(format!("bare.s{senders}.rate"), what, bare, Unit::PerSecond);
         let what = format!("sends of {senders} senders to that");
@@ -111,12 +117,18 @@ async fn measured(
 ) -> Result<Sent, Failure> {
     eprintln!("{how}: {senders} senders ...");
     let before = commits(cluster).await;
-    let (latencies, took) = load(cluster, senders, settings).await?;
+    let Load { latencies, took, used } = load(cluster, senders, settings).await?;
     let rate = latencies.len() as f64 / took.as_secs_f64();
     let what = format!("durable sends/s, {senders} senders, {how}");
     report.figure(format!("{how}.s{senders}.rate"), what, rate, Unit::PerSecond);
     let what = format!("send to acknowledgement, {senders} senders, {how}");
     report.latencies(&format!("{how}.s{senders}.ack"), &what, &latencies);
+    // A deployment elsewhere is not seen: then there is the load alone.
+    for (process, time) in used.iter().filter(|_| used.len() > 1) {
+        let what = format!("processor time of {process} for a million sends, {senders} senders, {how}");
+        let each = time.as_secs_f64() * 1e6 / latencies.len().max(1) as f64;
+        report.figure(format!("{how}.s{senders}.cpu.{process}"), what, each, Unit::SecondsPerMillion);
+    }
     let mut batch = None;
     if let (Ok(before), Ok(after)) = (before, commits(cluster).await) {
         let mean = (after.1 - before.1) / (after.0 - before.0).max(1.0);
@@ -138,11 +150,15 @@ async fn commits(cluster: &Cluster) -> Result<(f64, f64), Failure> {
     Ok((count, sum))
 }
 
-async fn load(
-    cluster: &Cluster,
-    senders: usize,
-    settings: &Settings,
-) -> Result<(Histogram<u64>, Duration), Failure> {
+/// What came of a load.
+struct Load {
+    latencies: Histogram<u64>,
+    took: Duration,
+    /// The processor time of each process, and of the load.
+    used: Vec<(String, Duration)>,
+}
+
+async fn load(cluster: &Cluster, senders: usize, settings: &Settings) -> Result<Load, Failure> {
     let people: Vec<Person> = stream::iter(0..senders)
         .map(|n| cluster.person(n, DeviceKind::Web))
         .buffered(8)
@@ -153,6 +169,7 @@ async fn load(
     for (n, person) in people.iter().enumerate() {
         sockets.push(people::connect(person, &cluster.gateway[n % NODES].url, person.device).await?.split());
     }
+    let meter = Meter::start(&cluster.processes().await?)?;
     let began = Instant::now();
     let end = began + Duration::from_secs(settings.seconds.into());
     let mut sending = Vec::new();
@@ -178,7 +195,8 @@ async fn load(
     for one in join_all(sending).await {
         latencies.add(one??)?;
     }
-    Ok((latencies, began.elapsed()))
+    let (took, used) = (began.elapsed(), meter.used()?);
+    Ok(Load { latencies, took, used })
 }
 
 /// The room of each: what is measured is the write path, not fan-out, so as few share one as can be.
