@@ -9,8 +9,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     node::app::role_main(RoleName::Api, async |settings, id| {
-        let listener = node::bind(settings.http.listen).await?;
-        let admin = node::bind(settings.admin.listen).await?;
+        let listener = node::bind("http.listen", settings.http.listen).await?;
+        let admin = node::bind("admin.listen", settings.admin.listen).await?;
         api::build(settings, id, listener, admin).await
     })
 }

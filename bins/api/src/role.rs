@@ -28,7 +28,7 @@ pub async fn build(
     listener: TcpListener,
     admin: TcpListener,
 ) -> Result<App, BuildError> {
-    let listen = |error| BuildError::Listen(settings.http.listen.to_string(), error);
+    let listen = |error| BuildError::Listen { key: "http.listen", address: settings.http.listen, error };
     let address = listener.local_addr().map_err(listen)?;
     let info = node::describe(settings, RoleName::Api, id, &address.to_string());
     let node = Node::build(settings, info).await?;

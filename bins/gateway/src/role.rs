@@ -23,7 +23,8 @@ pub async fn build(
     listener: TcpListener,
     admin: TcpListener,
 ) -> Result<App, BuildError> {
-    let listen = |error| BuildError::Listen(settings.gateway.listen.to_string(), error);
+    let listen =
+        |error| BuildError::Listen { key: "gateway.listen", address: settings.gateway.listen, error };
     let address = listener.local_addr().map_err(listen)?;
     let info = node::describe(settings, RoleName::Gateway, id, &address.to_string());
     let node = Node::build(settings, info).await?;

@@ -9,7 +9,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     node::app::role_main(RoleName::Worker, async |settings, id| {
-        let admin = node::bind(settings.admin.listen).await?;
+        let admin = node::bind("admin.listen", settings.admin.listen).await?;
         worker::build(settings, id, admin).await
     })
 }

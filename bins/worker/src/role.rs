@@ -22,7 +22,7 @@ use crate::scheduler::{Actions, Scheduler, SchedulerMetrics, SystemJobs, lost};
 ///
 /// See [`BuildError`].
 pub async fn build(settings: &Settings, id: NodeId, admin: TcpListener) -> Result<App, BuildError> {
-    let listen = |error| BuildError::Listen(settings.admin.listen.to_string(), error);
+    let listen = |error| BuildError::Listen { key: "admin.listen", address: settings.admin.listen, error };
     let address = admin.local_addr().map_err(listen)?;
     let info = node::describe(settings, RoleName::Worker, id, &address.to_string());
     let node = Node::build(settings, info).await?;

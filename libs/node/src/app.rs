@@ -166,6 +166,16 @@ mod tests {
 
     use super::*;
 
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_named_with_its_setting() {
+        let taken = crate::bind("http.listen", ([127, 0, 0, 1], 0).into()).await.expect("a free port");
+        let address = taken.local_addr().expect("an address");
+        let refused = crate::bind("http.listen", address).await.expect_err("it is taken");
+        let text = refused.to_string();
+        assert!(text.starts_with(&format!("http.listen: can't listen on {address}: ")), "{text}");
+        assert_eq!(refused.exit_code(), 1);
+    }
+
     #[test]
     fn bad_settings_end_with_two_and_faults_with_one() {
         let invalid = || domain::Invalid::new("scheduler.lease", "0ms", "at least 1s");
@@ -184,7 +194,6 @@ mod tests {
             BuildError::Store(away()),
             BuildError::Database(crate::NoDatabase::Other(away())),
             BuildError::Metrics("twice".into()),
-            BuildError::Listen("127.0.0.1:1".into(), std::io::ErrorKind::AddrInUse.into()),
         ] {
             assert_eq!(fault.exit_code(), 1, "{fault:?}");
         }

@@ -1,5 +1,6 @@
 //! The node: everything that roles share, and the tasks that keep it going.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -70,8 +71,15 @@ pub enum BuildError {
     #[error("metrics: {0}")]
     Metrics(String),
     /// A listener could not be opened.
-    #[error("can't listen on {0}: {1}")]
-    Listen(String, std::io::Error),
+    #[error("{key}: can't listen on {address}: {error}")]
+    Listen {
+        /// The setting that says where.
+        key: &'static str,
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        error: std::io::Error,
+    },
 }
 
 impl BuildError {
@@ -296,13 +304,13 @@ pub fn describe(settings: &Settings, role: RoleName, id: NodeId, listens: &str) 
     NodeInfo { id, role: role.as_str().into(), version: VERSION.into(), name }
 }
 
-/// Opens a listener.
+/// Opens a listener where the setting `key` says.
 ///
 /// # Errors
 ///
-/// The address is taken or not this machine's.
-pub async fn bind(address: std::net::SocketAddr) -> Result<TcpListener, BuildError> {
-    TcpListener::bind(address).await.map_err(|error| BuildError::Listen(address.to_string(), error))
+/// The address is taken or not this machine's; says so with the setting's name.
+pub async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, BuildError> {
+    TcpListener::bind(address).await.map_err(|error| BuildError::Listen { key, address, error })
 }
 
 fn channel(

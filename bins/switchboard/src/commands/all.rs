@@ -117,9 +117,9 @@ async fn on_postgres(settings: &Settings, id: NodeId) -> Result<App, BuildError>
 
 /// A node with every role, bound and wired, and where it listens.
 async fn assemble(settings: &Settings, id: NodeId) -> Result<(Node, SocketAddr), BuildError> {
-    let listener = node::bind(settings.http.listen).await?;
-    let admin = node::bind(settings.admin.listen).await?;
-    let listen = |error| BuildError::Listen(settings.http.listen.to_string(), error);
+    let listener = node::bind("http.listen", settings.http.listen).await?;
+    let admin = node::bind("admin.listen", settings.admin.listen).await?;
+    let listen = |error| BuildError::Listen { key: "http.listen", address: settings.http.listen, error };
     let address = listener.local_addr().map_err(listen)?;
     let info = node::describe(settings, RoleName::All, id, &address.to_string());
     let node = Node::build(settings, info).await?;

@@ -13,11 +13,19 @@ use crate::commands::role_name;
 
 pub(super) fn run(settings: &Settings, role: Role, tethered: bool) -> ExitCode {
     let build = async |settings: &Settings, id: NodeId| -> Result<App, BuildError> {
-        let admin = node::bind(settings.admin.listen).await?;
+        let admin = node::bind("admin.listen", settings.admin.listen).await?;
         match role {
-            Role::Api => api::build(settings, id, node::bind(settings.http.listen).await?, admin).await,
+            Role::Api => {
+                api::build(settings, id, node::bind("http.listen", settings.http.listen).await?, admin).await
+            }
             Role::Gateway => {
-                gateway::build(settings, id, node::bind(settings.gateway.listen).await?, admin).await
+                gateway::build(
+                    settings,
+                    id,
+                    node::bind("gateway.listen", settings.gateway.listen).await?,
+                    admin,
+                )
+                .await
             }
             Role::Worker => worker::build(settings, id, admin).await,
         }
