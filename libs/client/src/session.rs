@@ -20,6 +20,9 @@
 //!   from before the hole; if the hole is still there then, it is reported again and passed.
 //! - The socket is read only when the user has room for what comes, so a slow user slows the server,
 //!   which knows what to do. Heartbeats go on meanwhile.
+//! - Nobody who waits for the answer to a message waits for the user to take updates: until it is there the socket is read all the
+//!   same. What comes before it waits, up to a limit; beyond that it is left out, and once the user has taken what waited, the
+//!   connection is resumed from there, so that events come then. What is not of the log (typing, presence, `Sent`) does not.
 
 mod backoff;
 mod cursors;
@@ -73,7 +76,8 @@ impl Updates {
 }
 
 impl Session {
-    /// Starts a session in a task of its own. Updates that nobody wants may be dropped.
+    /// Starts a session in a task of its own. Updates that nobody wants may be dropped; those that are kept should be taken, or the
+    /// server is not read while nobody waits for an answer, and each [`send`](Self::send) reads over what there is no room for.
     #[must_use]
     pub fn open(settings: SessionSettings) -> (Self, Updates) {
         let (updates, received) = mpsc::channel(settings.updates.max(1));
@@ -105,7 +109,7 @@ impl Session {
         }
     }
 
-    /// Sends a message and waits for its number, over as many connections as it takes.
+    /// Sends a message and waits for its number, over as many connections as it takes, whether or not updates are taken.
     ///
     /// # Errors
     ///

@@ -29,6 +29,8 @@ pub(super) enum End {
     Stop(StopReason),
     /// The node drains, and said when to come back elsewhere.
     Drained(Instant),
+    /// The user has taken what there was, and wants what was left out.
+    CaughtUp,
     /// It failed, or was lost.
     Failed {
         why: String,
@@ -75,7 +77,7 @@ impl Driver {
         Self {
             commands,
             stop,
-            outbox: Outbox::new(updates),
+            outbox: Outbox::new(updates, settings.updates),
             followed: Followed::new(std::mem::take(&mut settings.from)),
             sends: Sends::new(settings.in_flight, settings.resend),
             waits: Waits::new(settings.backoff),
@@ -121,6 +123,7 @@ impl Driver {
             let (until, why) = match self.attempt(&url).await {
                 End::Stop(why) => return why,
                 End::Drained(until) => (until, "the node drains".to_owned()),
+                End::CaughtUp => (Instant::now(), "the user has room again for what was left out".to_owned()),
                 End::Failed { why, after } => (Instant::now() + self.waits.failed().max(after), why),
             };
             tracing::debug!(%why, url, "no connection");

@@ -72,10 +72,11 @@ impl Driver {
         };
         loop {
             let due = if link.is_ready() { self.sends.next_due() } else { None };
+            let reads = self.reads(&link);
             let step = tokio::select! {
                 () = wanted(&mut self.stop) => Step::Stop,
                 () = self.outbox.hand_over(), if self.outbox.is_waiting() => Step::HandedOver,
-                frame = incoming.receive(), if !self.outbox.is_waiting() => Step::Frame(frame),
+                frame = incoming.receive(), if reads => Step::Frame(frame),
                 command = self.commands.recv(), if self.sends.has_room() => Step::Command(command),
                 () = at(due) => Step::Send,
                 () = at(link.next_beat) => Step::Beat,
@@ -101,8 +102,19 @@ impl Driver {
         }
     }
 
+    /// Whether the server is read: while the user has room, and as far as `ready`; and while somebody waits for an answer, or
+    /// events before it would keep it away.
+    fn reads(&self, link: &Link) -> bool {
+        !self.outbox.is_waiting() || !link.is_ready() || self.sends.is_waited_for()
+    }
+
     async fn step(&mut self, link: &mut Link, incoming: &mut Incoming, step: Step) -> Result<(), End> {
         match step {
+            Step::HandedOver if self.outbox.wants_what_was_left_out() => {
+                // A courtesy.
+                let _ = timeout(CLOSE_DEADLINE, link.outgoing.close(1001, "resumes")).await;
+                Err(End::CaughtUp)
+            }
             Step::HandedOver => Ok(()),
             Step::Frame(Ok(frame)) => self.frame(link, frame).await,
             Step::Frame(Err(error)) => Err(self.end_of(&error)),
@@ -146,7 +158,10 @@ impl Driver {
             }
             ServerFrame::Event(event) => self.event(event)?,
             ServerFrame::Gap(gap) => {
-                self.followed.gap(&gap);
+                // One that is left out moves no cursor: the next connection tells it again.
+                if self.outbox.has_room_for(1) {
+                    self.followed.gap(&gap);
+                }
                 self.outbox.push(Update::Gap(gap));
             }
             ServerFrame::Typing(typing) => self.outbox.push(Update::Typing(typing)),
@@ -184,6 +199,7 @@ impl Driver {
         link.interval = Duration::from_millis(hello.heartbeat_interval_ms.max(10));
         link.next_beat = Some(Instant::now() + link.interval);
         let Position { cursors, log_epoch } = self.followed.position();
+        self.outbox.begin_again();
         let frame = match self.session_id {
             Some(session_id) => ClientFrame::Resume(Resume { session_id, cursors, log_epoch }),
             None => ClientFrame::Identify(Identify { slot: self.settings.slot.clone(), cursors, log_epoch }),
@@ -210,6 +226,11 @@ impl Driver {
     }
 
     fn event(&mut self, event: Event) -> Result<(), End> {
+        // It may bring a fault with it. One that is left out moves no cursor.
+        if !self.outbox.has_room_for(2) {
+            self.outbox.leave_out();
+            return Ok(());
+        }
         match self.followed.event(&event) {
             Verdict::Deliver => self.outbox.push(Update::Event(event)),
             Verdict::DeliverWith(fault) => {
@@ -268,8 +289,8 @@ impl Driver {
 
     async fn beat(&mut self, link: &mut Link) -> Result<(), End> {
         link.next_beat = Some(Instant::now() + link.interval);
-        // While the user has no room nothing is read, and silence says nothing of the server.
-        if self.outbox.is_waiting() {
+        // While nothing is read, silence says nothing of the server.
+        if !self.reads(link) {
             (link.silent, link.unanswered) = (0, 0);
         }
         if link.silent >= SILENT_BEATS || link.unanswered >= UNANSWERED_BEATS {

@@ -51,6 +51,11 @@ impl Sends {
         self.pending.len() < self.limit
     }
 
+    /// Whether somebody waits for an answer.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.pending.iter().any(|pending| !pending.answer.is_closed())
+    }
+
     pub(super) fn add(&mut self, send: Send, answer: oneshot::Sender<Result<Sent, SendError>>) {
         self.pending.push_back(Pending { send, answer, due: Instant::now() });
     }

@@ -71,7 +71,8 @@ pub struct SessionSettings {
     pub deadline: Duration,
     /// After so long without an answer a message is sent again on the same connection.
     pub resend: Duration,
-    /// How many updates wait for the user before the socket is no longer read.
+    /// How many updates wait for the user before the socket is no longer read; while a message waits for its answer, twice as many,
+    /// before more are left out and come again once the user took those.
     pub updates: usize,
     /// How many messages wait for an answer before the next `send` has to wait.
     pub in_flight: usize,
