@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio_postgres::{AsyncMessage, NoTls, Statement};
 
-use crate::Failure;
 use crate::wire::{ACCEPT, read_head};
+use crate::{Failure, child};
 
 /// Connections of one process to the database: each carries one commit at a time.
 const WRITERS: usize = 4;
@@ -53,12 +53,13 @@ impl Process {
     /// Starts this program once more.
     pub(crate) async fn start(database: Option<&str>) -> Result<Self, Failure> {
         let program: PathBuf = std::env::current_exe()?;
-        let mut command = Command::new(program);
+        let mut command = child::command(program);
         command.arg("bare");
         if let Some(url) = database {
             command.args(["--database", url]);
         }
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = child::spawn(command).await?;
         let stdout = child.stdout.take().ok_or("a process without stdout")?;
         let mut lines = BufReader::new(stdout).lines();
         let first = tokio::time::timeout(PATIENCE, lines.next_line()).await;

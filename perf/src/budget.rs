@@ -1,12 +1,15 @@
 //! Budgets: what figures of a result must be, best as ratios to what was measured in the same run.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::Failure;
-use crate::result::{Number, Run};
+use crate::arguments::Scenario;
+use crate::compare::differences;
+use crate::failure::{Failure, Unusable};
+use crate::result::{Number, Outcome, Run};
 
 /// One named budget of `perf/budgets.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -21,44 +24,81 @@ pub(crate) struct Budget {
     at_least: Option<f64>,
     /// Why it is so much.
     why: String,
+    /// The place in the documentation that says why it is missed, where that is known.
+    known_miss: Option<String>,
 }
 
 /// How a budget stands.
 #[derive(Debug, Clone, PartialEq)]
 enum Standing {
-    Kept(f64),
-    Missed(f64),
-    /// What is not in the result.
-    NotMeasured(String),
+    Reached(Found),
+    Missed(Found),
+    /// What is not in the result, all of it.
+    NotMeasured(Vec<String>),
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+struct Found {
+    value: f64,
+    /// By what it was divided.
+    of: Option<String>,
+}
+
+impl Found {
+    fn written(&self) -> String {
+        let Self { value, of } = self;
+        let digits = if value.abs() < 100.0 { 3 } else { 0 };
+        let number = format!("{value:.digits$}");
+        let number = if digits > 0 { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+        of.as_ref().map_or_else(|| number.to_owned(), |of| format!("{number} of {of}"))
+    }
 }
 
 impl Budget {
     fn check(&self, numbers: &BTreeMap<String, Number>) -> Standing {
         let Some(figure) = numbers.get(&self.figure) else {
-            return Standing::NotMeasured(self.figure.clone());
+            return Standing::NotMeasured(vec![self.figure.clone()]);
         };
-        let mut value = figure.value;
+        let mut found = Found { value: figure.value, of: None };
         if !self.of.is_empty() {
-            let measured = self.of.iter().filter_map(|name| numbers.get(name)).map(|number| number.value);
+            // What is zero is no measure of anything.
+            let measured = self.of.iter().filter_map(|name| Some((numbers.get(name)?.value, name)));
+            let measured = measured.filter(|(value, _)| *value > 0.0);
             // The best of them: the least when the figure should be small.
             let best = if self.at_most.is_some() {
-                measured.min_by(f64::total_cmp)
+                measured.min_by(|one, other| one.0.total_cmp(&other.0))
             } else {
-                measured.max_by(f64::total_cmp)
+                measured.max_by(|one, other| one.0.total_cmp(&other.0))
             };
-            let Some(best) = best else { return Standing::NotMeasured(self.of.join(", ")) };
-            value /= best;
+            let Some((best, name)) = best else { return Standing::NotMeasured(self.of.clone()) };
+            found = Found { value: figure.value / best, of: Some(name.clone()) };
         }
-        let kept =
+        let value = found.value;
+        let reached =
             self.at_most.is_none_or(|most| value <= most) && self.at_least.is_none_or(|least| value >= least);
-        if kept { Standing::Kept(value) } else { Standing::Missed(value) }
+        if reached { Standing::Reached(found) } else { Standing::Missed(found) }
+    }
+
+    fn allowed(&self) -> String {
+        let (sign, limit) = match (self.at_most, self.at_least) {
+            (Some(most), _) => ("at most", most),
+            (_, least) => ("at least", least.unwrap_or_default()),
+        };
+        let of = match self.of.len() {
+            0 => "",
+            1 => " of another figure",
+            _ => " of the best peer",
+        };
+        format!("{sign} {limit}{of}")
     }
 }
 
 /// All budgets of a file, by name.
 pub(crate) fn read(path: &Path) -> Result<BTreeMap<String, Budget>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    parse(&text).map_err(|error| format!("{}: {error}", path.display()).into())
+    let bad = |why: String| Unusable::because(format!("the budgets {}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    parse(&text).map_err(|error| bad(error.to_string()))
 }
 
 fn parse(text: &str) -> Result<BTreeMap<String, Budget>, Failure> {
@@ -71,29 +111,101 @@ fn parse(text: &str) -> Result<BTreeMap<String, Budget>, Failure> {
     Ok(budgets)
 }
 
-/// Compares a result with budgets: a table in Markdown, and the names of those that are missed.
-pub(crate) fn check(run: &Run, budgets: &BTreeMap<String, Budget>) -> (String, Vec<String>) {
+/// How a result stands to budgets.
+pub(crate) struct Checked {
+    /// In Markdown: a row for each, then why those that are not reached are not.
+    pub(crate) table: String,
+    /// The names of those that are missed.
+    pub(crate) missed: Vec<String>,
+}
+
+/// Compares a result with budgets.
+pub(crate) fn check(run: &Run, budgets: &BTreeMap<String, Budget>) -> Checked {
     let numbers = run.numbers();
     let mut table = "| budget | allowed | found | |\n|---|---|---|---|\n".to_owned();
-    let mut missed = Vec::new();
+    let (mut reasons, mut missed, mut reached, mut known) = (String::new(), Vec::new(), 0, 0);
     for (name, budget) in budgets {
-        let (sign, limit) = match (budget.at_most, budget.at_least) {
-            (Some(most), _) => ("at most", most),
-            (_, least) => ("at least", least.unwrap_or_default()),
-        };
-        let ratio = if budget.of.is_empty() { "" } else { " of the best" };
-        let why = &budget.why;
         let (found, verdict) = match budget.check(&numbers) {
-            Standing::Kept(value) => (format!("{value:.3}"), "kept".to_owned()),
-            Standing::Missed(value) => {
-                missed.push(name.clone());
-                (format!("{value:.3}"), format!("MISSED: {why}"))
+            Standing::Reached(found) => {
+                reached += 1;
+                (found.written(), "reached")
             }
-            Standing::NotMeasured(what) => (String::new(), format!("not measured: {what}")),
+            Standing::Missed(found) => {
+                missed.push(name.clone());
+                known += u32::from(budget.known_miss.is_some());
+                let _ = writeln!(reasons, "- {name} is missed: {}. {}", budget.why, cause(run, budget));
+                (found.written(), "MISSED")
+            }
+            Standing::NotMeasured(what) => {
+                let _ = writeln!(reasons, "- {name} is not measured: {}", lack(run, &what));
+                (String::new(), "not measured")
+            }
         };
-        table += &format!("| {name} | {sign} {limit}{ratio} | {found} | {verdict} |\n");
+        let _ = writeln!(table, "| {name} | {} | {found} | {verdict} |", budget.allowed());
     }
-    (table, missed)
+    let unmeasured = budgets.len() - reached - missed.len();
+    let _ = writeln!(
+        table,
+        "\n{} budgets: {reached} reached, {} missed ({known} of them for a known reason), {unmeasured} not measured",
+        budgets.len(),
+        missed.len()
+    );
+    if !reasons.is_empty() {
+        let _ = write!(table, "\n{reasons}");
+    }
+    for other in run.scenarios.iter().filter_map(other_settings) {
+        let _ = write!(table, "\n{other}\n");
+    }
+    Checked { table, missed }
+}
+
+/// Why a budget is missed, as far as that can be said.
+fn cause(run: &Run, budget: &Budget) -> String {
+    let load = run.outcome(scenario_of(&budget.figure)).map_or(0.0, |outcome| outcome.load[0]);
+    let busy = if load > 0.5 { format!(" Load before it: {load:.1}.") } else { String::new() };
+    match &budget.known_miss {
+        Some(place) => format!("The cause is known: {place}.{busy}"),
+        None => format!("No cause is known.{busy}"),
+    }
+}
+
+/// Why figures are not in a result, and what to do about it.
+fn lack(run: &Run, figures: &[String]) -> String {
+    let Some(first) = figures.first() else { return String::new() };
+    let scenario = scenario_of(first);
+    let Some(outcome) = run.outcome(scenario) else { return format!("run `perf {scenario}`") };
+    let notes = outcome.report.notes.iter().filter(|(what, _)| {
+        what.ends_with("failed") || what.split_once(':').is_some_and(|(who, _)| first_names(figures, who))
+    });
+    let notes: Vec<String> = notes.map(|(what, text)| format!("{what}: {text}")).collect();
+    let figures = figures.join(", ");
+    if notes.is_empty() {
+        format!("{scenario} was run without {figures}")
+    } else {
+        format!("{scenario} was run without {figures} ({})", notes.join("; "))
+    }
+}
+
+/// Whether one of the figures is of somebody of that name.
+fn first_names(figures: &[String], who: &str) -> bool {
+    figures.iter().filter_map(|figure| figure.split('.').nth(1)).any(|name| name == who)
+}
+
+/// What was set otherwise than it is by default, which is what budgets are made for.
+fn other_settings(outcome: &Outcome) -> Option<String> {
+    let default = Scenario::all().ok()?.into_iter().find(|scenario| scenario.name() == outcome.scenario)?;
+    let differences = differences(&serde_json::to_value(default).ok()?, &outcome.settings);
+    (!differences.is_empty()).then(|| {
+        let differences = differences.join(", ");
+        format!(
+            "{} was run with other numbers than the budgets are made for: {differences}",
+            outcome.scenario
+        )
+    })
+}
+
+fn scenario_of(figure: &str) -> &str {
+    figure.split_once('.').map_or(figure, |(scenario, _)| scenario)
 }
 
 #[cfg(test)]
@@ -108,6 +220,7 @@ mod tests {
         of = ["fanout.a.p99", "fanout.b.p99", "fanout.gone.p99"]
         at_most = 0.5
         why = "half of the best peer"
+        known_miss = "docs/performance.md#why"
         [rate]
         figure = "fanout.rate"
         at_least = 100.0
@@ -124,7 +237,7 @@ mod tests {
                 ("rate", rate, Unit::PerSecond),
             ],
         );
-        check(&result, &parse(BUDGETS).expect("budgets")).1
+        check(&result, &parse(BUDGETS).expect("budgets")).missed
     }
 
     #[test]
@@ -136,9 +249,61 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_said_and_not_missed() {
-        let (table, missed) = check(&run("sends", &[]), &parse(BUDGETS).expect("budgets"));
+        let Checked { table, missed } = check(&run("sends", &[]), &parse(BUDGETS).expect("budgets"));
         assert!(missed.is_empty());
-        assert!(table.contains("not measured: fanout.own.p99"), "{table}");
+        assert!(table.contains("| latency | at most 0.5 of the best peer |  | not measured |"), "{table}");
+        assert!(table.contains("- latency is not measured: run `perf fanout`"), "{table}");
+        assert!(
+            table.contains("2 budgets: 0 reached, 0 missed (0 of them for a known reason), 2 not measured"),
+            "{table}"
+        );
+
+        let mut ran = run("fanout", &[("own.p99", 1.0, Unit::Micros), ("a.p99", 0.0, Unit::Micros)]);
+        let report = &mut ran.scenarios[0].report;
+        report.note("b: not measured", "it is not there: npm ci");
+        report.note("c: not measured", "nobody asked for it");
+        let Checked { table, .. } = check(&ran, &parse(BUDGETS).expect("budgets"));
+        let why = "- latency is not measured: fanout was run without fanout.a.p99, fanout.b.p99, fanout.gone.p99 \
+                   (b: not measured: it is not there: npm ci)";
+        assert!(table.contains(why), "a latency of zero is none: {table}");
+        assert!(table.contains("- rate is not measured: fanout was run without fanout.rate\n"), "{table}");
+    }
+
+    #[test]
+    fn a_miss_says_by_what_and_where_its_cause_is_explained() {
+        let mut result = run(
+            "fanout",
+            &[("own.p99", 8.0, Unit::Micros), ("a.p99", 10.0, Unit::Micros), ("rate", 1.0, Unit::PerSecond)],
+        );
+        result.scenarios[0].load = [2.5, 3.0];
+        let Checked { table, missed } = check(&result, &parse(BUDGETS).expect("budgets"));
+        assert_eq!(missed, ["latency", "rate"]);
+        assert!(
+            table.contains("| latency | at most 0.5 of the best peer | 0.8 of fanout.a.p99 | MISSED |"),
+            "{table}"
+        );
+        let known = "- latency is missed: half of the best peer. The cause is known: docs/performance.md#why. Load before it: 2.5.";
+        assert!(table.contains(known), "{table}");
+        assert!(
+            table.contains("- rate is missed: what was promised. No cause is known. Load before it: 2.5."),
+            "{table}"
+        );
+        assert!(table.contains("2 missed (1 of them for a known reason)"), "{table}");
+    }
+
+    #[test]
+    fn other_numbers_than_those_that_budgets_are_made_for_are_said() {
+        let mut result = run("tools", &[]);
+        result.scenarios[0].settings = serde_json::json!({"calls": 10});
+        let Checked { table, .. } = check(&result, &BTreeMap::new());
+        assert!(
+            table.contains(
+                "tools was run with other numbers than the budgets are made for: calls 1000 and 10"
+            ),
+            "{table}"
+        );
+        result.scenarios[0].settings = serde_json::json!({"calls": 1000});
+        assert!(!check(&result, &BTreeMap::new()).table.contains("other numbers"));
     }
 
     #[test]
@@ -153,7 +318,20 @@ mod tests {
     fn the_budgets_of_this_project_can_be_read() {
         let budgets = read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/budgets.toml")));
         let budgets = budgets.expect("they are well formed");
+        let headings: Vec<String> = include_str!("../../docs/performance.md")
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .map(|heading| heading.to_lowercase().replace(' ', "-").replace('.', ""))
+            .collect();
         for (name, budget) in budgets {
+            if let Some(place) = &budget.known_miss {
+                let heading =
+                    place.strip_prefix("docs/performance.md#").expect("a place in the documentation");
+                assert!(
+                    headings.iter().any(|known| known == heading),
+                    "{name}: no {heading} in {headings:?}"
+                );
+            }
             for figure in std::iter::once(&budget.figure).chain(&budget.of) {
                 let (scenario, _) = figure.split_once('.').expect("a scenario and a figure");
                 assert!(crate::arguments::SCENARIOS.contains(&scenario), "{name}: {figure}");

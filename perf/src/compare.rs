@@ -1,5 +1,7 @@
 //! Two results side by side, as ratios.
 
+use serde_json::Value;
+
 use crate::report::Better;
 use crate::result::Run;
 
@@ -9,7 +11,12 @@ const NOISE: f64 = 0.05;
 /// A table in Markdown: each number that both have, the second divided by the first.
 pub(crate) fn table(first: &Run, second: &Run) -> String {
     let (before, after) = (first.numbers(), second.numbers());
-    let mut table = "| figure | first | second | ratio | |\n|---|---|---|---|---|\n".to_owned();
+    let mut table = format!("first: {}\nsecond: {}\n\n", described(first), described(second));
+    if !before.keys().any(|name| after.contains_key(name)) {
+        table += "They have no figure in common.\n";
+        return table;
+    }
+    table += "| figure | first | second | ratio | |\n|---|---|---|---|---|\n";
     for (name, one) in &before {
         let Some(other) = after.get(name) else { continue };
         let ratio = other.value / one.value;
@@ -24,7 +31,16 @@ pub(crate) fn table(first: &Run, second: &Run) -> String {
     for (have, lack, which) in [(&before, &after, "first"), (&after, &before, "second")] {
         let only = have.keys().filter(|name| !lack.contains_key(*name)).count();
         if only > 0 {
-            table += &format!("\n{only} figures are in the {which} only.\n");
+            let are = if only == 1 { "figure is" } else { "figures are" };
+            table += &format!("\n{only} {are} in the {which} only.\n");
+        }
+    }
+    for outcome in &first.scenarios {
+        let Some(other) = second.outcome(&outcome.scenario) else { continue };
+        let differences = differences(&outcome.settings, &other.settings);
+        if !differences.is_empty() {
+            let differences = differences.join(", ");
+            table += &format!("\nThe settings of {} differ: {differences}.\n", outcome.scenario);
         }
     }
     if first.machine.processor != second.machine.processor || first.machine.cores != second.machine.cores {
@@ -32,6 +48,35 @@ pub(crate) fn table(first: &Run, second: &Run) -> String {
         table += &format!("\nThe machines differ: {first}; {second}.\n");
     }
     table
+}
+
+fn described(run: &Run) -> String {
+    let loads = run.scenarios.iter().map(|outcome| outcome.load[0]);
+    let load = loads.reduce(f64::max).unwrap_or_default();
+    let commit = run
+        .versions
+        .get("commit")
+        .map_or("of an unknown commit", |commit| commit.get(..12).unwrap_or(commit));
+    let build = if run.machine.optimised { "" } else { ", a debug build" };
+    format!("{}, {commit}, load up to {load:.1} before it{build}", run.at.strftime("%Y-%m-%d %H:%M UTC"))
+}
+
+/// What of the settings is not the same, as `NAME FIRST and SECOND`; what only one has is not compared.
+pub(crate) fn differences(first: &Value, second: &Value) -> Vec<String> {
+    let (Some(first), Some(second)) = (first.as_object(), second.as_object()) else { return Vec::new() };
+    let both = first.iter().filter_map(|(name, one)| Some((name, one, second.get(name)?)));
+    both.filter(|(_, one, other)| one != other)
+        .map(|(name, one, other)| format!("{name} {} and {}", plain(one), plain(other)))
+        .collect()
+}
+
+/// A setting as it is given on the command line.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Array(all) => all.iter().map(plain).collect::<Vec<_>>().join(","),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn verdict(better: Better, ratio: f64) -> &'static str {
@@ -76,6 +121,30 @@ mod tests {
         assert!(table.contains("| sends.wait | 100.00\u{b5}s | 50.00\u{b5}s | 0.50 | better |"), "{table}");
         assert!(table.contains("| sends.rooms | 1.00 | 2.00 | 2.00 |  |"), "{table}");
         assert!(table.contains("| sends.lost | 0 | 3.00 |  |  |"), "nothing to divide by: {table}");
-        assert!(table.contains("1 figures are in the first only"), "{table}");
+        assert!(table.contains("1 figure is in the first only"), "{table}");
+    }
+
+    #[test]
+    fn two_that_can_not_be_compared_say_so() {
+        let table =
+            table(&run("sends", &[("rate", 1.0, Unit::Count)]), &run("tools", &[("rate", 1.0, Unit::Count)]));
+        assert!(table.contains("They have no figure in common."), "{table}");
+    }
+
+    #[test]
+    fn other_settings_are_said() {
+        let [first, second] = [("1,8", 10), ("1,64", 2)].map(|(senders, seconds)| {
+            let mut one = run("sends", &[("rate", 1.0, Unit::Count)]);
+            let senders: Vec<u32> =
+                senders.split(',').map(|number| number.parse().expect("a number")).collect();
+            one.scenarios[0].settings =
+                serde_json::json!({"senders": senders, "seconds": seconds, "rooms": 50});
+            one
+        });
+        let table = table(&first, &second);
+        assert!(
+            table.contains("The settings of sends differ: seconds 10 and 2, senders 1,8 and 1,64."),
+            "{table}"
+        );
     }
 }

@@ -34,8 +34,9 @@ impl Ground {
         match self {
             Self::Own(program) => {
                 let cluster = Cluster::start(program, shape).await?;
-                measured(&cluster).await?;
-                cluster.stop().await
+                let done = measured(&cluster).await;
+                let stopped = cluster.stop().await;
+                done.and(stopped)
             }
             Self::Shared(_, cluster) => measured(cluster).await,
             Self::There(target) => measured(&Cluster::at(target)?).await,

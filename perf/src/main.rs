@@ -9,9 +9,12 @@
 mod arguments;
 mod bare;
 mod budget;
+mod child;
 mod cluster;
 mod compare;
 mod database;
+mod ending;
+mod failure;
 mod ground;
 mod machine;
 mod metrics;
@@ -22,21 +25,19 @@ mod result;
 mod run;
 mod scenario;
 mod usage;
+mod whole;
 mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::arguments::{Arguments, Command, SCENARIOS, Scenario};
+use crate::arguments::{Arguments, Command, Scenario};
+use crate::ending::Signals;
+use crate::failure::Failure;
 use crate::result::Run;
 
-/// What a scenario may fail with: shown, and the program ends.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::read();
     usage::raise_open_files();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -45,11 +46,35 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(execute(arguments)) {
-        Ok(()) => ExitCode::SUCCESS,
+    let code = runtime.block_on(until_told(arguments));
+    // A thread that reads stdin is not waited for.
+    runtime.shutdown_background();
+    code
+}
+
+/// Does what is asked for, until it is told to stop.
+async fn until_told(arguments: Arguments) -> ExitCode {
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
         Err(error) => {
-            eprintln!("perf: {error}");
-            ExitCode::FAILURE
+            eprintln!("perf: can't hear of signals: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut work = Box::pin(execute(arguments));
+    tokio::select! {
+        ended = &mut work => match ended {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("perf: {failure}");
+                failure::exit_code(&failure)
+            }
+        },
+        told = signals.next() => {
+            eprintln!("perf: {}: stopping what was started (once more: at once) ...", told.name);
+            tokio::spawn(async move { std::process::exit(signals.next().await.exit_code.into()) });
+            drop(work);
+            ExitCode::from(told.exit_code)
         }
     }
 }
@@ -57,7 +82,7 @@ fn main() -> ExitCode {
 async fn execute(Arguments { place, command }: Arguments) -> Result<(), Failure> {
     match command {
         Command::List => {
-            SCENARIOS.iter().for_each(|name| println!("{name}"));
+            print!("{}", arguments::list());
             Ok(())
         }
         Command::All => run::run(&place, "all", Scenario::all()?).await,
@@ -68,24 +93,28 @@ async fn execute(Arguments { place, command }: Arguments) -> Result<(), Failure>
             print!("{}", compare::table(&Run::read(&first)?, &Run::read(&second)?));
             Ok(())
         }
-        Command::Check { results, budgets } => check(&results, budgets),
+        Command::Check { results, budgets } => check(&results, budgets.as_deref()),
         Command::Plot { result } => run::plot(&Run::read(&result)?, &result),
     }
 }
 
-fn check(results: &[PathBuf], budgets: Option<PathBuf>) -> Result<(), Failure> {
+fn check(results: &[PathBuf], budgets: Option<&Path>) -> Result<(), Failure> {
     let (first, others) = results.split_first().ok_or("no result is named")?;
     let mut run = Run::read(first)?;
     for other in others {
         run.scenarios.extend(Run::read(other)?.scenarios);
     }
-    let budgets = budgets.unwrap_or_else(|| beside_the_sources("budgets.toml"));
-    let (table, missed) = budget::check(&run, &budget::read(&budgets)?);
-    print!("{table}");
+    let budgets = budgets.map_or_else(|| beside_the_sources("budgets.toml"), Path::to_owned);
+    let checked = budget::check(&run, &budget::read(&budgets)?);
+    print!("{}", checked.table);
     if !run.machine.optimised {
         println!("\nThis is of a debug build: good for trying, not for judging.");
     }
-    if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join(", ")).into()) }
+    if checked.missed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("missed: {}", checked.missed.join(", ")).into())
+    }
 }
 
 /// Where peers are.

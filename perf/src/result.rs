@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
+use crate::failure::{Failure, Unusable};
 use crate::machine::Machine;
 use crate::report::{Report, Unit};
 
@@ -23,6 +23,12 @@ pub(crate) struct Run {
     /// Whose version is which: Switchboard, PostgreSQL, peers.
     pub(crate) versions: BTreeMap<String, String>,
     pub(crate) scenarios: Vec<Outcome>,
+}
+
+/// What every form has.
+#[derive(Deserialize)]
+struct Form {
+    format: u32,
 }
 
 /// What one scenario found.
@@ -69,24 +75,33 @@ impl Run {
     }
 
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let run: Self = serde_json::from_str(&text)
-            .map_err(|error| format!("{} is no result of perf: {error}", path.display()))?;
-        if run.format != FORMAT {
-            let form = run.format;
-            return Err(format!("{} has form {form}, this perf knows {FORMAT}", path.display()).into());
+        let named = path.display();
+        let no_result = |error: &serde_json::Error| {
+            Unusable::because(format!(
+                "{named} is no result of perf, which is a file of JSON below perf/results: {error}"
+            ))
+        };
+        let text =
+            fs::read_to_string(path).map_err(|error| Unusable::because(format!("{named}: {error}")))?;
+        // The form comes first: one of another form has other fields.
+        let Form { format } = serde_json::from_str(&text).map_err(|error| no_result(&error))?;
+        if format != FORMAT {
+            let why = format!("{named} has form {format}, and this perf reads form {FORMAT}");
+            return Err(Unusable::because(format!("{why}: use the perf that wrote it, or measure again")));
         }
-        Ok(run)
+        serde_json::from_str(&text).map_err(|error| no_result(&error))
     }
 
     /// Writes it whole or not at all.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
-        if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory)?;
-        }
         let half = path.with_extension("json.part");
-        fs::write(&half, serde_json::to_string(self)?)?;
-        Ok(fs::rename(half, path)?)
+        let written = fs::write(&half, serde_json::to_string(self)?).and_then(|()| fs::rename(&half, path));
+        Ok(written.map_err(|error| format!("{} can't be written: {error}", path.display()))?)
+    }
+
+    /// The outcome of a scenario, if it was run.
+    pub(crate) fn outcome(&self, scenario: &str) -> Option<&Outcome> {
+        self.scenarios.iter().rev().find(|outcome| outcome.scenario == scenario)
     }
 
     /// Where it belongs, unless somebody says otherwise.
@@ -141,8 +156,19 @@ pub(crate) mod tests {
         let mut other = run("sends", &[]);
         other.format += 1;
         other.write(&path).expect("written");
-        assert!(Run::read(&path).expect_err("refused").to_string().contains("form"));
-        fs::write(&path, "{}").expect("written");
-        assert!(Run::read(&path).expect_err("refused").to_string().contains("no result"));
+        let refused = |text: &str| {
+            fs::write(&path, text).expect("written");
+            let failure = Run::read(&path).expect_err("refused");
+            assert!(failure.is::<Unusable>(), "{failure}");
+            failure.to_string()
+        };
+        let written = fs::read_to_string(&path).expect("read");
+        assert!(refused(&written).contains("form 2, and this perf reads form 1"));
+        assert!(refused("{\"format\":7,\"new\":[]}").contains("form 7"), "whatever else there is");
+        for broken in ["", "{}", "[]", "{\"format\":1}", &written[..written.len() / 2]] {
+            assert!(refused(broken).contains("is no result of perf"), "{broken}");
+        }
+        fs::remove_file(&path).expect("removed");
+        assert!(Run::read(&path).expect_err("gone").to_string().contains("other.json: No such file"));
     }
 }

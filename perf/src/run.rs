@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::arguments::{Place, Scenario};
 use crate::cluster::{Cluster, Shape, Target, program_of_choice};
+use crate::failure::Unusable;
 use crate::ground::Ground;
 use crate::machine::{Machine, load, version_of};
 use crate::report::Report;
@@ -19,13 +20,20 @@ pub(crate) async fn run(place: &Place, what: &str, scenarios: Vec<Scenario>) -> 
         Ground::Own(program_of_choice(place.switchboard.as_deref())?)
     } else {
         let (api, gateway) = (place.target_api.clone(), place.target_gateway.clone());
-        Ground::There(Target { api, gateway, token: place.target_token.clone() })
+        let target = Target { api, gateway, token: place.target_token.clone() };
+        target.look().await?;
+        Ground::There(target)
     };
     all_on(&ground, place, what, scenarios).await
 }
 
 /// Runs them on one cluster.
 pub(crate) async fn smoke(place: &Place, scenarios: Vec<Scenario>) -> Result<(), Failure> {
+    if !place.target_gateway.is_empty() {
+        return Err(Unusable::because(
+            "--target-gateway: smoke has a cluster of its own; name scenarios instead",
+        ));
+    }
     let program = program_of_choice(place.switchboard.as_deref())?;
     let quick = [("SWITCHBOARD__PUSH__DELAY", "1s"), ("SWITCHBOARD__SHUTDOWN__SPREAD", "500ms")];
     let settings = quick.map(|(key, value)| (key, value.to_owned())).to_vec();
@@ -39,13 +47,17 @@ pub(crate) async fn smoke(place: &Place, scenarios: Vec<Scenario>) -> Result<(),
 async fn all_on(ground: &Ground, place: &Place, what: &str, scenarios: Vec<Scenario>) -> Result<(), Failure> {
     let machine = Machine::here();
     eprintln!("{}; load {:.1}", machine.written(), load());
+    for warning in warnings(&machine, load()) {
+        eprintln!("note: {warning}");
+    }
     let mut run = Run::begun(machine, versions(ground));
     let directory = place.results.clone().unwrap_or_else(|| beside_the_sources("results"));
+    writable(&directory)?;
     let path = run.path(&directory, what);
-    let mut failed = Vec::new();
-    for scenario in scenarios {
+    let (mut failed, count) = (Vec::new(), scenarios.len());
+    for (number, scenario) in (1..).zip(scenarios) {
         let name = scenario.name();
-        eprintln!("== {name}");
+        eprintln!("== {name}{}", if count > 1 { format!(" ({number} of {count})") } else { String::new() });
         let (began, before) = (Instant::now(), load());
         let settings = serde_json::to_value(&scenario)?;
         let mut report = Report::default();
@@ -70,21 +82,62 @@ async fn all_on(ground: &Ground, place: &Place, what: &str, scenarios: Vec<Scena
         println!("\n## {}\n", outcome.scenario);
         outcome.report.print();
     }
+    println!();
     plot(&run, &path)?;
-    eprintln!("written: {}", path.display());
+    eprintln!("{}", closing(what, &path));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
 }
 
 /// Draws each scenario beside the result.
 pub(crate) fn plot(run: &Run, path: &Path) -> Result<(), Failure> {
     for outcome in &run.scenarios {
-        if let Some(svg) = plot::svg(outcome) {
+        if let Some(svg) = plot::svg(run, outcome) {
             let drawn = path.with_extension(format!("{}.svg", outcome.scenario));
-            fs::write(&drawn, svg)?;
+            fs::write(&drawn, svg)
+                .map_err(|error| format!("{} can't be written: {error}", drawn.display()))?;
             eprintln!("drawn: {}", drawn.display());
         }
     }
     Ok(())
+}
+
+/// What a reader of the figures should know before they come.
+fn warnings(machine: &Machine, load: f64) -> Vec<String> {
+    let mut all = Vec::new();
+    if !machine.optimised {
+        all.push(
+            "this is a debug build, good for trying, not for judging: cargo run --release -p perf".to_owned(),
+        );
+    }
+    if load > machine.cores as f64 / 4.0 {
+        all.push(format!(
+            "something else keeps this machine busy (load {load:.1}): figures will be worse than it can"
+        ));
+    }
+    all
+}
+
+/// That results can be kept is known before anything is measured.
+fn writable(directory: &Path) -> Result<(), Failure> {
+    let made = fs::create_dir_all(directory).and_then(|()| tempfile::tempfile_in(directory));
+    match made {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Unusable::because(format!("--results {}: {error}", directory.display()))),
+    }
+}
+
+/// Where the result is, and what can be done with it.
+fn closing(what: &str, path: &Path) -> String {
+    let path = path.display();
+    if what == "smoke" {
+        return format!(
+            "written: {path}\nIts numbers are too small to say anything: it runs, and that is all."
+        );
+    }
+    format!(
+        "written: {path}\nnext: `perf check {path}` for the budgets, \
+         `perf compare BEFORE.json {path}` for what changed since another one"
+    )
 }
 
 /// Whose version is which, as far as programs of this machine say it.
@@ -114,4 +167,27 @@ fn versions(ground: &Ground) -> BTreeMap<String, String> {
         }
     }
     versions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_debug_build_and_a_busy_machine_are_said() {
+        let machine = Machine { cores: 4, optimised: true, ..Machine::default() };
+        assert!(warnings(&machine, 1.0).is_empty());
+        assert!(warnings(&machine, 1.2)[0].contains("load 1.2"));
+        assert!(warnings(&Machine { optimised: false, ..machine }, 0.0)[0].contains("--release"));
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_nothing_is_measured() {
+        let place = tempfile::tempdir().expect("a directory");
+        writable(&place.path().join("new/results")).expect("made");
+        let file = place.path().join("file");
+        fs::write(&file, "").expect("written");
+        let failure = writable(&file).expect_err("no directory");
+        assert!(failure.is::<Unusable>() && failure.to_string().starts_with("--results "), "{failure}");
+    }
 }

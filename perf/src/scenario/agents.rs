@@ -17,21 +17,22 @@ use crate::Failure;
 use crate::cluster::Cluster;
 use crate::people::{self, Person};
 use crate::report::{Report, histogram};
+use crate::whole::{CLIENTS, COUNT, RATE, SECONDS, whole};
 
 /// What of the live box is measured.
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct LiveBox {
     /// Words that come one at a time.
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, value_parser = whole::<u64>(COUNT))]
     words: u64,
     /// Words a second after that.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = whole::<u32>(RATE))]
     rate: u32,
     /// Connections that watch.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = whole::<usize>(CLIENTS))]
     watchers: usize,
     /// How long, in seconds.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = whole::<u32>(SECONDS))]
     seconds: u32,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct LiveBox {
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Tools {
     /// Calls that are made.
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = whole::<u32>(COUNT))]
     calls: u32,
 }
 

@@ -21,24 +21,25 @@ use crate::cluster::Shape;
 use crate::database::Database;
 use crate::ground::Ground;
 use crate::report::Report;
+use crate::whole::{CLIENTS, COUNT, PAUSE, RATE, SECONDS, whole};
 
 /// What is measured on one gateway.
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// Messages that are sent one at a time.
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 2000, value_parser = whole::<u32>(COUNT))]
     pub(crate) events: u32,
     /// Sends a second after that.
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = whole::<u32>(RATE))]
     pub(crate) rate: u32,
     /// Connections that receive each of them.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = whole::<usize>(CLIENTS))]
     pub(crate) receivers: usize,
     /// How long, in seconds.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = whole::<u32>(SECONDS))]
     pub(crate) seconds: u32,
     /// How long the same load is on before it is measured, in seconds.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = whole::<u32>(PAUSE))]
     pub(crate) warm_up: u32,
 }
 
@@ -48,8 +49,8 @@ pub(crate) struct MultiSettings {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) load: Settings,
-    /// Who is measured: switchboard, bare, socketio_postgres, socketio_postgres_durable, socketio_redis, socketio_redis_durable.
-    #[arg(long, value_delimiter = ',', default_values = ARMS)]
+    /// Who is measured.
+    #[arg(long, value_delimiter = ',', default_values = ARMS, value_parser = ARMS)]
     pub(crate) arms: Vec<String>,
     /// Where the peers are; default: beside the sources of this program.
     #[arg(long)]
@@ -85,9 +86,6 @@ pub(crate) async fn two_nodes(
     settings: &MultiSettings,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    if let Some(unknown) = settings.arms.iter().find(|arm| !ARMS.contains(&arm.as_str())) {
-        return Err(format!("there is no {unknown}; there are {}", ARMS.join(", ")).into());
-    }
     let (own, others): (Vec<&String>, Vec<&String>) = settings.arms.iter().partition(|arm| *arm == OWN);
     if !own.is_empty() {
         ground

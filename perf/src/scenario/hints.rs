@@ -15,10 +15,11 @@ use tokio_postgres::Client;
 use uuid::Uuid;
 
 use super::{micros, now};
-use crate::cluster::{Cluster, Shape, Signal};
+use crate::cluster::{Cluster, Shape};
 use crate::ground::Ground;
 use crate::people::{self, Attended, Person};
 use crate::report::{Report, Unit, histogram};
+use crate::whole::{CLIENTS, COUNT, RATE, SECONDS, whole};
 use crate::{Failure, database};
 
 /// How long what was sent may take to be hinted at, and everybody to be known as there.
@@ -34,19 +35,19 @@ const TOGETHER: usize = 32;
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// People with a desktop in use.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = whole::<usize>(CLIENTS))]
     people: usize,
     /// Messages that are sent one at a time.
-    #[arg(long, default_value_t = 500)]
+    #[arg(long, default_value_t = 500, value_parser = whole::<u32>(COUNT))]
     events: u32,
     /// Messages per second after that.
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, value_parser = whole::<u32>(RATE))]
     rate: u32,
     /// How long, in seconds.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = whole::<u32>(SECONDS))]
     seconds: u32,
     /// Notifications that wait for a worker at once.
-    #[arg(long, default_value_t = 5000)]
+    #[arg(long, default_value_t = 5000, value_parser = whole::<usize>(COUNT))]
     burst: usize,
 }
 
@@ -228,11 +229,11 @@ impl<'a> Stage<'a> {
     /// How fast so many are decided that are all there when the worker begins: it stands still while they are sent.
     async fn burst(&mut self, burst: usize, report: &mut Report) -> Result<(), Failure> {
         let worker = self.cluster.worker[0].clone();
-        worker.signal(Signal::Stop).await?;
+        let frozen = worker.freeze()?;
         let sent = stream::iter(0..burst).map(|n| self.send(n)).buffer_unordered(TOGETHER);
         let sent: Vec<_> = sent.try_collect().await?;
         let begin = now();
-        worker.signal(Signal::Continue).await?;
+        drop(frozen);
         let mut hints = Vec::new();
         for _ in &sent {
             hints.push(self.next().await?);

@@ -12,6 +12,7 @@ use crate::cluster::Shape;
 use crate::ground::Ground;
 use crate::people::{self, Person};
 use crate::report::{Report, Unit};
+use crate::whole::{COUNT, PAUSE, whole};
 use crate::{Failure, usage};
 
 /// Connections before those that count: what a node takes for its first ones is not a cost of each.
@@ -27,10 +28,10 @@ const EACH: usize = 10;
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// Connections, growing; each number is looked at.
-    #[arg(long, value_delimiter = ',', default_value = "1000,5000,10000,20000")]
+    #[arg(long, value_delimiter = ',', default_value = "1000,5000,10000,20000", value_parser = whole::<usize>(COUNT))]
     connections: Vec<usize>,
     /// How long nothing happens before memory is read, in seconds.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = whole::<u64>(PAUSE))]
     settle: u64,
 }
 

@@ -21,6 +21,7 @@ use crate::database;
 use crate::ground::Ground;
 use crate::people::{self, Person};
 use crate::report::{Report, Unit, histogram};
+use crate::whole::{CLIENTS, RATE, SECONDS, whole};
 
 /// How long after the last send the last acknowledgement may come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,19 +30,19 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// Sends a second, over all gateways; each rate is measured by itself.
-    #[arg(long, value_delimiter = ',', default_value = "100,500,1000,2000,5000")]
+    #[arg(long, value_delimiter = ',', default_value = "100,500,1000,2000,5000", value_parser = whole::<u32>(RATE))]
     rates: Vec<u32>,
     /// Gateways; each number is measured by itself.
-    #[arg(long, value_delimiter = ',', default_value = "2,4")]
+    #[arg(long, value_delimiter = ',', default_value = "2,4", value_parser = whole::<usize>(1..=50))]
     gateways: Vec<usize>,
     /// Rooms that are written to.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = whole::<usize>(CLIENTS))]
     rooms: usize,
     /// Connections of bare commits; each number is measured by itself.
-    #[arg(long, value_delimiter = ',', default_value = "1,8,64")]
+    #[arg(long, value_delimiter = ',', default_value = "1,8,64", value_parser = whole::<usize>(1..=150))]
     writers: Vec<usize>,
     /// How long, in seconds.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = whole::<u32>(SECONDS))]
     seconds: u32,
 }
 

@@ -22,6 +22,7 @@ use crate::cluster::{Cluster, Shape};
 use crate::ground::Ground;
 use crate::people::{self, Attended, Person};
 use crate::report::{Report, Unit, histogram};
+use crate::whole::{CLIENTS, PAUSE, SECONDS, whole};
 use crate::{Failure, database, usage};
 
 /// Counts rows that a node wrote.
@@ -40,19 +41,19 @@ const GAP: Duration = Duration::from_millis(97);
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// Live connections of people; each number is measured by itself.
-    #[arg(long, value_delimiter = ',', default_value = "5000,10000")]
+    #[arg(long, value_delimiter = ',', default_value = "5000,10000", value_parser = whole::<usize>(CLIENTS))]
     connections: Vec<usize>,
     /// How long nothing happens before it is measured, in seconds.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = whole::<u64>(PAUSE))]
     settle: u64,
     /// How long it is measured, in seconds.
-    #[arg(long, default_value_t = 120)]
+    #[arg(long, default_value_t = 120, value_parser = whole::<u64>(SECONDS))]
     seconds: u64,
     /// Seconds between two flushes of what it is compared with, at most a minute; 0: it is not compared.
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 60, value_parser = whole::<u64>(0..=60))]
     rare: u64,
     /// People who fall idle and come back, seen by one person.
-    #[arg(long, default_value_t = 150)]
+    #[arg(long, default_value_t = 150, value_parser = whole::<usize>(CLIENTS))]
     changes: usize,
 }
 

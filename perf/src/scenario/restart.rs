@@ -21,6 +21,7 @@ use crate::cluster::{Cluster, Shape};
 use crate::ground::Ground;
 use crate::people::{self, Person};
 use crate::report::{Report, Unit, histogram};
+use crate::whole::{CLIENTS, PAUSE, RATE, whole};
 
 /// How long after the last send the last event may come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,13 +30,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// People who receive.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = whole::<usize>(CLIENTS))]
     clients: usize,
     /// Sends a second.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = whole::<u32>(RATE))]
     rate: u32,
     /// How long nothing is restarted before, between and after, in seconds.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = whole::<u64>(PAUSE))]
     settle: u64,
 }
 

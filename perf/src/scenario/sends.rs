@@ -18,6 +18,7 @@ use crate::ground::Ground;
 use crate::people::{self, Person};
 use crate::report::{Report, Unit, histogram};
 use crate::usage::Meter;
+use crate::whole::{CLIENTS, SECONDS, whole};
 
 /// Nodes that write, and so connections that commit at once.
 const NODES: usize = 2;
@@ -29,19 +30,19 @@ const BATCH: &str = "switchboard_append_batch_size";
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// Senders, each with one send under way; each number is measured by itself.
-    #[arg(long, value_delimiter = ',', default_value = "1,8,64,256")]
+    #[arg(long, value_delimiter = ',', default_value = "1,8,64,256", value_parser = whole::<usize>(CLIENTS))]
     senders: Vec<usize>,
     /// Rooms they write to.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = whole::<usize>(CLIENTS))]
     rooms: usize,
     /// Rows in a commit of bare inserts; each number is measured by itself.
-    #[arg(long, value_delimiter = ',', default_value = "1,8,64,256")]
+    #[arg(long, value_delimiter = ',', default_value = "1,8,64,256", value_parser = whole::<usize>(1..=100_000))]
     batches: Vec<usize>,
     /// How long, in seconds.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = whole::<u32>(SECONDS))]
     seconds: u32,
     /// Senders to nodes that commit each send by itself; 0: that is not measured.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = whole::<usize>(0..=100_000))]
     one_by_one: usize,
 }
 

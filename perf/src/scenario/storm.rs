@@ -21,6 +21,7 @@ use crate::cluster::{Cluster, Shape};
 use crate::ground::Ground;
 use crate::people::{self, Person};
 use crate::report::{Report, Unit, histogram};
+use crate::whole::{CLIENTS, whole};
 use crate::{Failure, database, usage};
 
 /// People of one room.
@@ -47,10 +48,10 @@ const POOL_LIMIT: &str = r#"switchboard_db_pool_wait_seconds_bucket{le="5"}"#;
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// Clients.
-    #[arg(long, default_value_t = 5000)]
+    #[arg(long, default_value_t = 5000, value_parser = whole::<usize>(CLIENTS))]
     connections: usize,
     /// Messages that each room gets while nobody is connected.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = whole::<u32>(0..=10_000))]
     missed: u32,
 }
 

@@ -20,24 +20,25 @@ use serde::Serialize;
 use crate::Failure;
 use crate::ground::Ground;
 use crate::report::Report;
+use crate::whole::{RATE, SECONDS, whole};
 
 /// What is measured.
 #[derive(Debug, Clone, Args, Serialize)]
 pub(crate) struct Settings {
     /// Jobs that are queued before workers are started.
-    #[arg(long, default_value_t = 200_000)]
+    #[arg(long, default_value_t = 200_000, value_parser = whole::<u32>(1..=10_000_000))]
     jobs: u32,
     /// How often that is done; the best counts.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = whole::<u32>(1..=100))]
     rounds: u32,
     /// Jobs per second that come one by one.
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, value_parser = whole::<u32>(RATE))]
     rate: u32,
     /// How long they come, in seconds.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = whole::<u32>(SECONDS))]
     seconds: u32,
     /// How long is worked at full rate while a snapshot is held, in seconds, before all is measured again.
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 60, value_parser = whole::<u64>(SECONDS))]
     held: u64,
     /// Where the peers are; default: beside the sources of this program.
     #[arg(long)]

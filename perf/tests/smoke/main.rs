@@ -2,6 +2,8 @@
 // Helpers of tests are tests too, but clippy's own exception ends at functions marked `#[test]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod ending;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Output};
@@ -127,6 +129,36 @@ fn results_are_compared_and_checked() {
     let check = |result: &str| perf(&["check", &path(result), "--budgets", &path("budgets.toml")]);
     assert!(check("fast.json").status.success());
     let missed = check("slow.json");
-    assert!(!missed.status.success(), "50 is less than 80");
-    assert!(String::from_utf8_lossy(&missed.stdout).contains("MISSED: it was promised"));
+    assert_eq!(missed.status.code(), Some(1), "50 is less than 80");
+    let told = String::from_utf8_lossy(&missed.stdout);
+    assert!(told.contains("| rate | at least 80 | 50 | MISSED |"), "{told}");
+    assert!(told.contains("rate is missed: it was promised"), "{told}");
+}
+
+#[test]
+fn what_can_not_be_done_is_said_and_ends_with_two() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).to_str().expect("a path in UTF-8").to_owned();
+    fs::write(path("broken.json"), "{\"format\":1,\"at\":").expect("written");
+    fs::write(path("newer.json"), "{\"format\":2}").expect("written");
+    let (broken, newer, gone) = (path("broken.json"), path("newer.json"), path("gone.json"));
+    for (arguments, expected) in [
+        (vec!["check", &broken], "broken.json is no result of perf"),
+        (vec!["plot", &newer], "newer.json has form 2, and this perf reads form 1"),
+        (vec!["compare", &gone, &gone], "gone.json: No such file"),
+        (vec!["check", &newer, "--budgets", &gone], "form 2"),
+        (vec!["sends", "--switchboard", &gone], "--switchboard"),
+        (vec!["sends", "--results", "/dev/null"], "--results /dev/null"),
+        (vec!["sends", "--seconds", "0"], "'--seconds <SECONDS>': a whole number from 1 to 3600 is allowed"),
+        (
+            vec!["sends", "--target-api", "http://127.0.0.1:1", "--target-gateway", "ws://127.0.0.1:1"],
+            "--target-api http://127.0.0.1:1",
+        ),
+        (vec!["smokes"], "unrecognized subcommand 'smokes'"),
+    ] {
+        let output = perf(&arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains(expected), "{arguments:?}: {told}");
+    }
 }

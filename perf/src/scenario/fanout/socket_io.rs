@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use super::arm::{Arm, Sender, Stage};
-use crate::Failure;
 use crate::database::Database;
+use crate::machine::version_of;
 use crate::usage::Counted;
 use crate::wire::{self, Reader, Writer};
+use crate::{Failure, child};
 
 /// How long a process may take to be ready, and to stop.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -78,7 +79,7 @@ impl SocketIoArm {
         };
         let mut arm = Self { nodes: Vec::new(), urls: Vec::new(), redis, processes: Vec::new(), rooms: 0 };
         for number in 1..=2 {
-            let mut command = Command::new(&program);
+            let mut command = child::command(&program);
             command.arg(peers.join("socket.io/server.js")).args(["--database", database_url]);
             if let Some(redis) = &arm.redis {
                 command.args(["--redis", &redis.url]);
@@ -86,8 +87,8 @@ impl SocketIoArm {
             if set_up.durable {
                 command.arg("--durable");
             }
-            command.env("NODE_ENV", "production").kill_on_drop(true);
-            let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+            command.env("NODE_ENV", "production").stdin(Stdio::null()).stdout(Stdio::piped());
+            let mut child = child::spawn(command).await?;
             let stdout = child.stdout.take().ok_or("a node without stdout")?;
             let mut lines = BufReader::new(stdout).lines();
             let first = tokio::time::timeout(PATIENCE, lines.next_line()).await;
@@ -110,23 +111,13 @@ impl SocketIoArm {
 
     pub(super) async fn stop(self) -> Result<(), Failure> {
         for node in self.nodes {
-            end(node).await?;
+            child::end(node, PATIENCE).await?;
         }
-        match self.redis {
-            Some(redis) => end(redis.child).await,
-            None => Ok(()),
+        if let Some(redis) = self.redis {
+            child::end(redis.child, PATIENCE).await?;
         }
+        Ok(())
     }
-}
-
-/// Ends a process in order, or else by force.
-async fn end(mut child: Child) -> Result<(), Failure> {
-    let Some(pid) = child.id() else { return Ok(()) };
-    Command::new("kill").args(["-TERM", &pid.to_string()]).status().await?;
-    if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
-        child.kill().await?;
-    }
-    Ok(())
 }
 
 impl Arm for SocketIoArm {
@@ -174,19 +165,22 @@ struct Redis {
     url: String,
 }
 
+/// What the system has.
+const PROGRAM: &str = "redis-server";
+
 impl Redis {
     async fn start() -> Result<Self, Failure> {
+        if version_of(Path::new(PROGRAM), &["--version"]).is_none() {
+            return Err("redis-server is not there: apt-get install redis-server".into());
+        }
         // A free port, as nobody else asks for it meanwhile.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let child = Command::new("redis-server")
+        let mut command = child::command(PROGRAM);
+        command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| {
-                format!("redis-server can't be started (apt-get install redis-server): {error}")
-            })?;
+            .stdout(Stdio::null());
+        let child = child::spawn(command).await?;
         let end = Instant::now() + PATIENCE;
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
             if Instant::now() >= end {

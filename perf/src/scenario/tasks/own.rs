@@ -17,7 +17,6 @@ use store::accounts::NewUser;
 use store::postgres::{Connector, DatabaseSettings, Postgres};
 use store::tasks::NewTaskRun;
 use store::{Accounts as _, Tasks as _};
-use tokio::process::Command;
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -25,9 +24,9 @@ use uuid::Uuid;
 use super::arm::{Arm, Purpose, Waits};
 use super::database::{self, Driving};
 use super::worker::Worker;
-use crate::Failure;
 use crate::report::histogram;
 use crate::scenario::now;
+use crate::{Failure, child};
 
 /// People whose tasks they are.
 const OWNERS: usize = 10;
@@ -202,7 +201,7 @@ impl Arm for OwnArm {
             Purpose::Latency => LATENCY,
         };
         for number in 0..PROCESSES {
-            let mut command = Command::new(&self.program);
+            let mut command = child::command(&self.program);
             command
                 .args(["node", "worker", "--tethered"])
                 .env("SWITCHBOARD__DATABASE__URL", &self.url)
@@ -215,7 +214,7 @@ impl Arm for OwnArm {
                 .envs(told.iter().map(|(key, value)| (format!("SWITCHBOARD__{key}"), value)))
                 // It drains when this ends: a measurement that is stopped leaves nobody behind.
                 .stdin(Stdio::piped());
-            self.workers.push(Worker::start(command)?);
+            self.workers.push(Worker::start(command).await?);
         }
         Ok(())
     }

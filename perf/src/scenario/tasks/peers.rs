@@ -13,9 +13,9 @@ use tokio_postgres::Client;
 
 use super::arm::{self, Arm, Purpose, Waits};
 use super::database::{self, Driving};
-use crate::Failure;
 use crate::report::histogram;
 use crate::scenario::now;
+use crate::{Failure, child};
 
 /// How long a process may take to stop, and jobs to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -155,7 +155,8 @@ impl PeerArm {
     /// Prepares the peer's tables.
     pub(super) async fn prepare(peer: &Peer, command: Vec<PathBuf>, url: &str) -> Result<Self, Failure> {
         let mut migrating = program(&command)?;
-        let migrated = migrating.args(["--database", url, "--migrate-only"]).status().await?;
+        migrating.args(["--database", url, "--migrate-only"]);
+        let migrated = child::spawn(migrating).await?.wait().await?;
         if !migrated.success() {
             return Err(format!("its tables can't be made: {migrated}").into());
         }
@@ -174,9 +175,9 @@ impl PeerArm {
 
 fn program(command: &[PathBuf]) -> Result<Command, Failure> {
     let (program, first) = command.split_first().ok_or("a peer without a program")?;
-    let mut command = Command::new(program);
+    let mut command = child::command(program);
     // What its own measurements are made with: no line for each job.
-    command.args(first).envs([("NO_LOG_SUCCESS", "1"), ("NODE_ENV", "production")]).kill_on_drop(true);
+    command.args(first).envs([("NO_LOG_SUCCESS", "1"), ("NODE_ENV", "production")]);
     Ok(command)
 }
 
@@ -205,7 +206,8 @@ impl Arm for PeerArm {
         for worker in 0..set_up.processes {
             let mut command = program(&self.command)?;
             command.args(["--database", &self.url]).args(set_up.options);
-            let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+            command.stdin(Stdio::null()).stdout(Stdio::piped());
+            let mut child = child::spawn(command).await?;
             let stdout = child.stdout.take().ok_or("a worker without stdout")?;
             let tell = tell.clone();
             tokio::spawn(async move {
@@ -223,13 +225,10 @@ impl Arm for PeerArm {
     }
 
     async fn stop(&mut self) -> Result<(), Failure> {
-        for mut worker in self.workers.drain(..) {
-            let Some(pid) = worker.id() else { continue };
-            Command::new("kill").args(["-TERM", &pid.to_string()]).status().await?;
-            if tokio::time::timeout(PATIENCE, worker.wait()).await.is_err() {
+        for worker in self.workers.drain(..) {
+            if !child::end(worker, PATIENCE).await? {
                 // How long it takes to stop is not what is measured.
-                eprintln!("perf: a worker did not stop within {PATIENCE:?}, and is killed");
-                worker.kill().await?;
+                eprintln!("perf: a worker did not stop within {PATIENCE:?}, and was killed");
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::process::{Child, Command};
 
-use crate::{Failure, metrics};
+use crate::{Failure, child, metrics};
 
 /// How long a process may take to start answering, and to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -18,13 +18,12 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts it, with a free port for its metrics.
-    pub(super) fn start(mut command: Command) -> Result<Self, Failure> {
+    pub(super) async fn start(mut command: Command) -> Result<Self, Failure> {
         let free = std::net::TcpListener::bind("127.0.0.1:0")?;
         let admin = free.local_addr()?;
         drop(free);
-        let child =
-            command.env("SWITCHBOARD__ADMIN__LISTEN", admin.to_string()).kill_on_drop(true).spawn()?;
-        Ok(Self { child, admin })
+        command.env("SWITCHBOARD__ADMIN__LISTEN", admin.to_string());
+        Ok(Self { child: child::spawn(command).await?, admin })
     }
 
     /// A metric as it stands, by its name and labels; zero while it is not there. Waits until the process answers.
@@ -43,10 +42,10 @@ impl Worker {
 
     /// Stops it in order.
     pub(super) async fn stop(mut self) -> Result<(), Failure> {
-        let Some(pid) = self.child.id() else { return Err("a worker ended by itself".into()) };
-        Command::new("kill").args(["-TERM", &pid.to_string()]).status().await?;
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        ended.map_err(|_| format!("a worker did not stop within {PATIENCE:?}"))??;
-        Ok(())
+        if self.child.try_wait()?.is_some() {
+            return Err("a worker ended by itself".into());
+        }
+        let in_order = child::end(self.child, PATIENCE).await?;
+        if in_order { Ok(()) } else { Err(format!("a worker did not stop within {PATIENCE:?}").into()) }
     }
 }
