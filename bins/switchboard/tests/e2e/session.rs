@@ -20,6 +20,7 @@ use crate::world::{PATIENCE, World, in_both_worlds};
 in_both_worlds!(
     a_session_sees_rooms_come_and_go_through_losses_without_a_fault,
     an_event_stream_that_breaks_all_the_time_tells_everything_once,
+    answers_to_sends_come_to_who_takes_no_updates,
 );
 
 async fn a_session_sees_rooms_come_and_go_through_losses_without_a_fault(options: ClusterOptions) {
@@ -83,6 +84,53 @@ async fn a_session_sees_rooms_come_and_go_through_losses_without_a_fault(options
         let before = seqs.insert(&event.stream, event.seq);
         assert!(before.is_none_or(|before| before < event.seq), "{before:?} before {event:?}");
     }
+    session.stop().await;
+}
+
+async fn answers_to_sends_come_to_who_takes_no_updates(options: ClusterOptions) {
+    const EVENTS: usize = 200;
+    const SENDS: usize = 20;
+    let world = World::on(options).await;
+    let (alex, sam) = world.alex_and_sam().await;
+    let room = alex.room("Lunch", &[&sam]).await;
+    let gateways = vec![world.cluster.gateway_url(1), world.cluster.gateway_url(2)];
+    let tickets = SignIn::Tickets(vec![sam.at(&world, 1), sam.at(&world, 2)]);
+    // Far less than what comes meanwhile.
+    let settings =
+        SessionSettings { updates: 8, ..SessionSettings::new(gateways, tickets, Slot::Device(sam.device.0)) };
+    let (session, mut updates) = Session::open(settings);
+    session.live().await.expect("live");
+    let talking = async {
+        for n in 0..EVENTS {
+            alex.says(room, &format!("{n}")).await;
+        }
+    };
+    let sending = async {
+        let mut numbers = Vec::new();
+        for n in 0..SENDS {
+            let answer = timeout(PATIENCE, session.send(room, format!("from Sam, {n}"))).await;
+            numbers.push(answer.expect("it does not wait for the reader").expect("taken").seq);
+        }
+        numbers
+    };
+    let ((), numbers) = tokio::join!(talking, sending);
+    let last = alex.says(room, "the end").await;
+
+    // Whoever reads then gets all of it, once and in order, with what was left out meanwhile.
+    let mut seqs = Vec::new();
+    while seqs.last() != Some(&last) {
+        match timeout(PATIENCE, updates.next()).await.expect("it goes on").expect("the session goes on") {
+            Update::Event(event) if event.stream == stream(room) => seqs.push(event.seq),
+            Update::Fault(fault) => panic!("{fault}"),
+            Update::Gap(gap) => panic!("nothing was trimmed: {gap:?}"),
+            _ => {}
+        }
+    }
+    assert!(seqs.windows(2).all(|two| two[0] + 1 == two[1]), "{seqs:?}");
+    assert!(
+        numbers.iter().all(|seq| seqs.contains(seq)) && seqs.len() > EVENTS + SENDS,
+        "{numbers:?} in {seqs:?}"
+    );
     session.stop().await;
 }
 
