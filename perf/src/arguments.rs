@@ -15,6 +15,7 @@ use crate::scenario::{agents, fanout, hints, idle, notify, presence, restart, se
 #[derive(Debug, Parser)]
 #[command(
     name = "perf",
+    arg_required_else_help = true,
     after_help = "It ends with 0; with 1 when a scenario failed or a budget is missed; with 2 when it can't do what it is told: \
                   a wrong option, a file that is no result, a deployment that is not there; with 128 and the number of the \
                   signal that stopped it."
@@ -28,6 +29,7 @@ pub(crate) struct Arguments {
 
 /// What is measured, and where results go.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What is measured, and where results go")]
 pub(crate) struct Place {
     /// The `switchboard` program; default: the one built beside this one.
     #[arg(long, global = true, value_name = "FILE")]
@@ -68,7 +70,7 @@ fn address(
 pub(crate) enum Command {
     /// Names the scenarios, with what each measures.
     List,
-    /// Every scenario, with its defaults: the better part of an hour.
+    /// Every scenario, with its defaults: the better part of an hour. Other numbers are set one scenario at a time.
     All,
     /// Every scenario with tiny numbers on one cluster, to see that it runs: a minute.
     Smoke,
@@ -82,8 +84,8 @@ pub(crate) enum Command {
     /// Compares results with the budgets: reached, missed or not measured, and why; ends with 1 when one is missed.
     Check {
         /// Results; what they have is taken together.
-        #[arg(required = true)]
-        results: Vec<PathBuf>,
+        #[arg(required = true, value_name = "RESULT")]
+        files: Vec<PathBuf>,
         /// The budgets; default: `budgets.toml` beside the sources of this program.
         #[arg(long)]
         budgets: Option<PathBuf>,
@@ -260,6 +262,21 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn results_to_be_checked_and_where_results_go_are_two_things() {
+        for arguments in [
+            ["--results=there", "check", "one.json", "two.json"],
+            ["check", "one.json", "two.json", "--results=there"],
+        ] {
+            let Arguments { place, command } = Arguments::try_read(arguments).expect("read");
+            let Command::Check { files, .. } = command else { panic!("{command:?}") };
+            assert_eq!(
+                (files, place.results),
+                (vec!["one.json".into(), "two.json".into()], Some("there".into()))
+            );
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::arguments::Scenario;
 use crate::compare::differences;
 use crate::failure::{Failure, Unusable};
+use crate::report::Unit;
 use crate::result::{Number, Outcome, Run};
 
 /// One named budget of `perf/budgets.toml`.
@@ -43,15 +44,22 @@ struct Found {
     value: f64,
     /// By what it was divided.
     of: Option<String>,
+    /// How many of those by whose best it could have been divided were measured, when it was not all of them.
+    of_some: Option<[usize; 2]>,
+    unit: Unit,
 }
 
 impl Found {
     fn written(&self) -> String {
-        let Self { value, of } = self;
-        let digits = if value.abs() < 100.0 { 3 } else { 0 };
-        let number = format!("{value:.digits$}");
-        let number = if digits > 0 { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
-        of.as_ref().map_or_else(|| number.to_owned(), |of| format!("{number} of {of}"))
+        let Self { value, of, of_some, unit } = self;
+        let number = match of {
+            Some(of) => format!("{value:.2} times {of}"),
+            None => unit.written(*value),
+        };
+        match of_some {
+            Some([some, all]) => format!("{number} (only {some} of {all} were measured)"),
+            None => number,
+        }
     }
 }
 
@@ -60,19 +68,26 @@ impl Budget {
         let Some(figure) = numbers.get(&self.figure) else {
             return Standing::NotMeasured(vec![self.figure.clone()]);
         };
-        let mut found = Found { value: figure.value, of: None };
+        let mut found = Found { value: figure.value, of: None, of_some: None, unit: figure.unit };
         if !self.of.is_empty() {
             // What is zero is no measure of anything.
             let measured = self.of.iter().filter_map(|name| Some((numbers.get(name)?.value, name)));
-            let measured = measured.filter(|(value, _)| *value > 0.0);
+            let measured: Vec<(f64, &String)> = measured.filter(|(value, _)| *value > 0.0).collect();
+            let by_value = |one: &&(f64, &String), other: &&(f64, &String)| one.0.total_cmp(&other.0);
             // The best of them: the least when the figure should be small.
             let best = if self.at_most.is_some() {
-                measured.min_by(|one, other| one.0.total_cmp(&other.0))
+                measured.iter().min_by(by_value)
             } else {
-                measured.max_by(|one, other| one.0.total_cmp(&other.0))
+                measured.iter().max_by(by_value)
             };
             let Some((best, name)) = best else { return Standing::NotMeasured(self.of.clone()) };
-            found = Found { value: figure.value / best, of: Some(name.clone()) };
+            let counts = [measured.len(), self.of.len()];
+            found = Found {
+                value: figure.value / best,
+                of: Some((*name).clone()),
+                of_some: (counts[0] < counts[1]).then_some(counts),
+                unit: Unit::Count,
+            };
         }
         let value = found.value;
         let reached =
@@ -80,17 +95,22 @@ impl Budget {
         if reached { Standing::Reached(found) } else { Standing::Missed(found) }
     }
 
-    fn allowed(&self) -> String {
+    fn allowed(&self, numbers: &BTreeMap<String, Number>) -> String {
         let (sign, limit) = match (self.at_most, self.at_least) {
             (Some(most), _) => ("at most", most),
             (_, least) => ("at least", least.unwrap_or_default()),
         };
-        let of = match self.of.len() {
-            0 => "",
-            1 => " of another figure",
-            _ => " of the best peer",
-        };
-        format!("{sign} {limit}{of}")
+        match self.of.len() {
+            0 => {
+                let quantiles = [".p50", ".p99", ".p999", ".max"];
+                let is_latency = quantiles.iter().any(|quantile| self.figure.ends_with(quantile));
+                let guess = if is_latency { Unit::Micros } else { Unit::Count };
+                let unit = numbers.get(&self.figure).map_or(guess, |figure| figure.unit);
+                format!("{sign} {}", unit.written(limit))
+            }
+            1 => format!("{sign} {limit} times {}", self.of.concat()),
+            _ => format!("{sign} {limit} times the best peer"),
+        }
     }
 }
 
@@ -124,6 +144,7 @@ pub(crate) fn check(run: &Run, budgets: &BTreeMap<String, Budget>) -> Checked {
     let numbers = run.numbers();
     let mut table = "| budget | allowed | found | |\n|---|---|---|---|\n".to_owned();
     let (mut reasons, mut missed, mut reached, mut known) = (String::new(), Vec::new(), 0, 0);
+    let mut lacking = BTreeMap::<String, Vec<&str>>::new();
     for (name, budget) in budgets {
         let (found, verdict) = match budget.check(&numbers) {
             Standing::Reached(found) => {
@@ -137,11 +158,11 @@ pub(crate) fn check(run: &Run, budgets: &BTreeMap<String, Budget>) -> Checked {
                 (found.written(), "MISSED")
             }
             Standing::NotMeasured(what) => {
-                let _ = writeln!(reasons, "- {name} is not measured: {}", lack(run, &what));
+                lacking.entry(lack(run, &what)).or_default().push(name);
                 (String::new(), "not measured")
             }
         };
-        let _ = writeln!(table, "| {name} | {} | {found} | {verdict} |", budget.allowed());
+        let _ = writeln!(table, "| {name} | {} | {found} | {verdict} |", budget.allowed(&numbers));
     }
     let unmeasured = budgets.len() - reached - missed.len();
     let _ = writeln!(
@@ -150,6 +171,9 @@ pub(crate) fn check(run: &Run, budgets: &BTreeMap<String, Budget>) -> Checked {
         budgets.len(),
         missed.len()
     );
+    for (why, names) in lacking {
+        let _ = writeln!(reasons, "- not measured: {}: {why}", names.join(", "));
+    }
     if !reasons.is_empty() {
         let _ = write!(table, "\n{reasons}");
     }
@@ -174,9 +198,8 @@ fn lack(run: &Run, figures: &[String]) -> String {
     let Some(first) = figures.first() else { return String::new() };
     let scenario = scenario_of(first);
     let Some(outcome) = run.outcome(scenario) else { return format!("run `perf {scenario}`") };
-    let notes = outcome.report.notes.iter().filter(|(what, _)| {
-        what.ends_with("failed") || what.split_once(':').is_some_and(|(who, _)| first_names(figures, who))
-    });
+    let notes = outcome.report.notes.iter();
+    let notes = notes.filter(|(what, _)| what.ends_with(" failed") || what.ends_with(": not measured"));
     let notes: Vec<String> = notes.map(|(what, text)| format!("{what}: {text}")).collect();
     let figures = figures.join(", ");
     if notes.is_empty() {
@@ -186,21 +209,15 @@ fn lack(run: &Run, figures: &[String]) -> String {
     }
 }
 
-/// Whether one of the figures is of somebody of that name.
-fn first_names(figures: &[String], who: &str) -> bool {
-    figures.iter().filter_map(|figure| figure.split('.').nth(1)).any(|name| name == who)
-}
-
 /// What was set otherwise than it is by default, which is what budgets are made for.
 fn other_settings(outcome: &Outcome) -> Option<String> {
     let default = Scenario::all().ok()?.into_iter().find(|scenario| scenario.name() == outcome.scenario)?;
     let differences = differences(&serde_json::to_value(default).ok()?, &outcome.settings);
     (!differences.is_empty()).then(|| {
-        let differences = differences.join(", ");
-        format!(
-            "{} was run with other numbers than the budgets are made for: {differences}",
-            outcome.scenario
-        )
+        let written =
+            differences.iter().map(|[name, default, given]| format!("{name} {given} (by default {default})"));
+        let written = written.collect::<Vec<_>>().join(", ");
+        format!("{} was run with other numbers than the budgets are made for: {written}", outcome.scenario)
     })
 }
 
@@ -211,7 +228,6 @@ fn scenario_of(figure: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Unit;
     use crate::result::tests::run;
 
     const BUDGETS: &str = r#"
@@ -251,8 +267,8 @@ mod tests {
     fn what_was_not_measured_is_said_and_not_missed() {
         let Checked { table, missed } = check(&run("sends", &[]), &parse(BUDGETS).expect("budgets"));
         assert!(missed.is_empty());
-        assert!(table.contains("| latency | at most 0.5 of the best peer |  | not measured |"), "{table}");
-        assert!(table.contains("- latency is not measured: run `perf fanout`"), "{table}");
+        assert!(table.contains("| latency | at most 0.5 times the best peer |  | not measured |"), "{table}");
+        assert!(table.contains("- not measured: latency, rate: run `perf fanout`"), "{table}");
         assert!(
             table.contains("2 budgets: 0 reached, 0 missed (0 of them for a known reason), 2 not measured"),
             "{table}"
@@ -261,12 +277,12 @@ mod tests {
         let mut ran = run("fanout", &[("own.p99", 1.0, Unit::Micros), ("a.p99", 0.0, Unit::Micros)]);
         let report = &mut ran.scenarios[0].report;
         report.note("b: not measured", "it is not there: npm ci");
-        report.note("c: not measured", "nobody asked for it");
+        report.note("c", "something else");
         let Checked { table, .. } = check(&ran, &parse(BUDGETS).expect("budgets"));
-        let why = "- latency is not measured: fanout was run without fanout.a.p99, fanout.b.p99, fanout.gone.p99 \
+        let why = "- not measured: latency: fanout was run without fanout.a.p99, fanout.b.p99, fanout.gone.p99 \
                    (b: not measured: it is not there: npm ci)";
         assert!(table.contains(why), "a latency of zero is none: {table}");
-        assert!(table.contains("- rate is not measured: fanout was run without fanout.rate\n"), "{table}");
+        assert!(table.contains("- not measured: rate: fanout was run without fanout.rate (b: "), "{table}");
     }
 
     #[test]
@@ -279,7 +295,8 @@ mod tests {
         let Checked { table, missed } = check(&result, &parse(BUDGETS).expect("budgets"));
         assert_eq!(missed, ["latency", "rate"]);
         assert!(
-            table.contains("| latency | at most 0.5 of the best peer | 0.8 of fanout.a.p99 | MISSED |"),
+            table
+                .contains("| latency | at most 0.5 times the best peer | 0.80 times fanout.a.p99 (only 1 of 3 were measured) | MISSED |"),
             "{table}"
         );
         let known = "- latency is missed: half of the best peer. The cause is known: docs/performance.md#why. Load before it: 2.5.";
@@ -298,7 +315,7 @@ mod tests {
         let Checked { table, .. } = check(&result, &BTreeMap::new());
         assert!(
             table.contains(
-                "tools was run with other numbers than the budgets are made for: calls 1000 and 10"
+                "tools was run with other numbers than the budgets are made for: calls 10 (by default 1000)"
             ),
             "{table}"
         );

@@ -39,8 +39,9 @@ pub(crate) fn table(first: &Run, second: &Run) -> String {
         let Some(other) = second.outcome(&outcome.scenario) else { continue };
         let differences = differences(&outcome.settings, &other.settings);
         if !differences.is_empty() {
-            let differences = differences.join(", ");
-            table += &format!("\nThe settings of {} differ: {differences}.\n", outcome.scenario);
+            let written = differences.iter().map(|[name, one, other]| format!("{name} {one} and {other}"));
+            let written = written.collect::<Vec<_>>().join(", ");
+            table += &format!("\nThe settings of {} differ: {written}.\n", outcome.scenario);
         }
     }
     if first.machine.processor != second.machine.processor || first.machine.cores != second.machine.cores {
@@ -61,12 +62,12 @@ fn described(run: &Run) -> String {
     format!("{}, {commit}, load up to {load:.1} before it{build}", run.at.strftime("%Y-%m-%d %H:%M UTC"))
 }
 
-/// What of the settings is not the same, as `NAME FIRST and SECOND`; what only one has is not compared.
-pub(crate) fn differences(first: &Value, second: &Value) -> Vec<String> {
+/// What of the settings is not the same: its name, and what it is in the first and in the second. What only one has is not compared.
+pub(crate) fn differences(first: &Value, second: &Value) -> Vec<[String; 3]> {
     let (Some(first), Some(second)) = (first.as_object(), second.as_object()) else { return Vec::new() };
     let both = first.iter().filter_map(|(name, one)| Some((name, one, second.get(name)?)));
     both.filter(|(_, one, other)| one != other)
-        .map(|(name, one, other)| format!("{name} {} and {}", plain(one), plain(other)))
+        .map(|(name, one, other)| [name.clone(), plain(one), plain(other)])
         .collect()
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::Failure;
 use crate::cluster::{Cluster, Shape, Target};
 use crate::database::Database;
+use crate::failure::{Failure, Unusable};
 
 /// Where scenarios run.
 pub(crate) enum Ground {
@@ -21,7 +21,10 @@ impl Ground {
     pub(crate) fn program(&self) -> Result<&PathBuf, Failure> {
         match self {
             Self::Own(program) | Self::Shared(program, _) => Ok(program),
-            Self::There(_) => Err("this needs processes of its own: leave out --target-gateway".into()),
+            Self::There(_) => {
+                let why = "--target-api, --target-gateway: this scenario needs processes of its own, without them it starts some";
+                Err(Unusable::because(why))
+            }
         }
     }
 

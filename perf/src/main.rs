@@ -6,6 +6,7 @@
 //!
 //! This process makes the load and does nothing else, so its processor time can be told from that of what is measured.
 
+mod aligned;
 mod arguments;
 mod bare;
 mod budget;
@@ -31,6 +32,7 @@ mod wire;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::aligned::aligned;
 use crate::arguments::{Arguments, Command, Scenario};
 use crate::ending::Signals;
 use crate::failure::Failure;
@@ -90,23 +92,23 @@ async fn execute(Arguments { place, command }: Arguments) -> Result<(), Failure>
         Command::Scenario(scenario) => run::run(&place, scenario.name(), vec![scenario.clone()]).await,
         Command::Bare(options) => bare::serve(&options).await,
         Command::Compare { first, second } => {
-            print!("{}", compare::table(&Run::read(&first)?, &Run::read(&second)?));
+            print!("{}", aligned(&compare::table(&Run::read(&first)?, &Run::read(&second)?)));
             Ok(())
         }
-        Command::Check { results, budgets } => check(&results, budgets.as_deref()),
+        Command::Check { files, budgets } => check(&files, budgets.as_deref()),
         Command::Plot { result } => run::plot(&Run::read(&result)?, &result),
     }
 }
 
-fn check(results: &[PathBuf], budgets: Option<&Path>) -> Result<(), Failure> {
-    let (first, others) = results.split_first().ok_or("no result is named")?;
+fn check(files: &[PathBuf], budgets: Option<&Path>) -> Result<(), Failure> {
+    let (first, others) = files.split_first().ok_or("no result is named")?;
     let mut run = Run::read(first)?;
     for other in others {
         run.scenarios.extend(Run::read(other)?.scenarios);
     }
     let budgets = budgets.map_or_else(|| beside_the_sources("budgets.toml"), Path::to_owned);
     let checked = budget::check(&run, &budget::read(&budgets)?);
-    print!("{}", checked.table);
+    print!("{}", aligned(&checked.table));
     if !run.machine.optimised {
         println!("\nThis is of a debug build: good for trying, not for judging.");
     }

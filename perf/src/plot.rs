@@ -62,10 +62,11 @@ fn heading(outcome: &Outcome) -> String {
 
 /// When, on what, and of what.
 fn on_what(run: &Run, outcome: &Outcome) -> String {
-    let version = run.versions.get("switchboard").map(String::as_str).unwrap_or_default();
+    // Of a deployment elsewhere the version is not known.
+    let version = run.versions.get("switchboard").map(|version| format!("{version}, ")).unwrap_or_default();
     let [before, _] = outcome.load;
     let day = run.at.strftime("%Y-%m-%d");
-    format!("{version}, {day}, {}, load {before:.1} before it", run.machine.written())
+    format!("{version}{day}, {}, load {before:.1} before it", run.machine.written())
 }
 
 fn stroke(n: usize) -> String {
@@ -138,7 +139,7 @@ fn grid(svg: &mut String, scale: &Scale) {
         line(svg, [LEFT, y, right, y], if decade(micros).fract() == 0.0 { "#ccc" } else { "#eee" });
         text(svg, [LEFT - 8.0, y + 4.0], "end", "", &written(micros));
     }
-    let across = "share of the samples that took at most so long (each step to the right: a tenth is slower)";
+    let across = "share of the samples that took at most so long (from 90% on, each step leaves a tenth)";
     text(svg, [LEFT + WIDTH / 2.0, bottom + 40.0], "middle", "fill=\"#555\"", across);
     let middle = TOP + HEIGHT / 2.0;
     let turned = format!("fill=\"#555\" transform=\"rotate(-90 18 {middle})\"");
@@ -158,7 +159,7 @@ fn legend(svg: &mut String, all: &[&Latencies]) {
         let most = ((COLUMNS[0].1 - 60.0 - 62.0) / CHARACTER) as usize;
         text(svg, [62.0, y], "start", "", &shortened(&latencies.what, most));
         let Latencies { p50, p99, p999, max, samples, .. } = *latencies;
-        let cells = [written(*p50), written(*p99), written(*p999), written(*max), samples.to_string()];
+        let cells = [written(*p50), written(*p99), written(*p999), written(*max), grouped(*samples)];
         for ((_, x), cell) in COLUMNS.iter().zip(cells) {
             text(svg, [*x, y], "end", "", &cell);
         }
@@ -181,6 +182,16 @@ fn written(micros: u64) -> String {
     let number = format!("{value:.digits$}");
     let number = if digits > 0 { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
     format!("{number} {unit}")
+}
+
+/// With a comma between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let groups =
+        digits.as_bytes()[first..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let groups = (first > 0).then(|| digits[..first].to_owned()).into_iter().chain(groups);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 fn shortened(what: &str, most: usize) -> String {
@@ -299,6 +310,9 @@ mod tests {
             (2_500_000, "2.5 s"),
         ] {
             assert_eq!(written(micros), expected);
+        }
+        for (number, expected) in [(7, "7"), (120, "120"), (1000, "1,000"), (1_157_400, "1,157,400")] {
+            assert_eq!(grouped(number), expected);
         }
     }
 }

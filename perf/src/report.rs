@@ -6,6 +6,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::aligned::aligned;
+
 /// What a number counts, which also says whether less or more of it is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,7 +65,8 @@ impl Unit {
             Self::SecondsPerMillion => format!("{value:.2} s"),
             Self::PercentOfCore => format!("{value:.2}% of a core"),
             Self::Percent => format!("{value:.0}%"),
-            Self::PerSecond | Self::Bytes | Self::Faults | Self::Count => whole(),
+            Self::Bytes => format!("{} bytes", whole()),
+            Self::PerSecond | Self::Faults | Self::Count => whole(),
         }
     }
 }
@@ -191,17 +194,19 @@ impl Report {
         self.tables.push(table);
     }
 
-    /// The table at the end, in Markdown.
-    pub(crate) fn print(&self) {
+    /// The tables at the end, in Markdown: what was found, then those that it made.
+    pub(crate) fn written(&self) -> String {
+        let mut text = String::new();
         if !self.rows.is_empty() {
-            println!("| what | figure |\n|---|---|");
+            text += "| what | figure |\n|---|---|\n";
         }
         for (what, written) in &self.rows {
-            println!("| {what} | {written} |");
+            text += &format!("| {what} | {written} |\n");
         }
         for table in &self.tables {
-            println!("\n{table}");
+            text += &format!("\n{}\n", table.trim_end());
         }
+        aligned(&text)
     }
 }
 
@@ -234,6 +239,7 @@ mod tests {
     #[test]
     fn small_numbers_keep_their_digits() {
         assert_eq!(Unit::PerSecond.written(0.5), "0.50");
+        assert_eq!(Unit::Bytes.written(7080.2), "7080 bytes");
         assert_eq!(Unit::PerSecond.written(19_300.4), "19300");
         assert_eq!(Unit::Micros.written(880.0), "880.00\u{b5}s");
     }

@@ -62,6 +62,9 @@ async fn all_on(ground: &Ground, place: &Place, what: &str, scenarios: Vec<Scena
         let settings = serde_json::to_value(&scenario)?;
         let mut report = Report::default();
         if let Err(error) = scenario::measure(ground, &scenario, &mut report).await {
+            if count == 1 && error.is::<Unusable>() {
+                return Err(error);
+            }
             eprintln!("{name}: {error}");
             report.note(format!("{name} failed"), error.to_string());
             failed.push(name);
@@ -79,10 +82,8 @@ async fn all_on(ground: &Ground, place: &Place, what: &str, scenarios: Vec<Scena
         run.write(&path)?;
     }
     for outcome in &run.scenarios {
-        println!("\n## {}\n", outcome.scenario);
-        outcome.report.print();
+        println!("\n## {}\n\n{}", outcome.scenario, outcome.report.written());
     }
-    println!();
     plot(&run, &path)?;
     eprintln!("{}", closing(what, &path));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
@@ -135,8 +136,8 @@ fn closing(what: &str, path: &Path) -> String {
         );
     }
     format!(
-        "written: {path}\nnext: `perf check {path}` for the budgets, \
-         `perf compare BEFORE.json {path}` for what changed since another one"
+        "written: {path}\nnext, against the budgets:     cargo run --release -p perf -- check {path}\n\
+         or, against an earlier result: cargo run --release -p perf -- compare BEFORE.json {path}"
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Failure;
+use crate::failure::{Failure, Unusable};
 
 /// Clock ticks a second in `/proc`: the same on every architecture, whatever the kernel's own tick is.
 const TICKS_PER_SECOND: u64 = 100;
@@ -99,6 +99,20 @@ pub(crate) fn open_files() -> u64 {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Files that a process has open beside the connections of clients, at most.
+const OTHER_FILES: u64 = 300;
+
+/// That this process, and a node that it starts, may have so many connections. `option`: that asks for them.
+pub(crate) fn enough_files(option: &str, connections: usize) -> Result<(), Failure> {
+    let most = open_files().saturating_sub(OTHER_FILES);
+    if connections as u64 <= most {
+        return Ok(());
+    }
+    let limit = open_files();
+    let why = format!("a process may open {limit} files here (ulimit -n), so at most {most} are possible");
+    Err(Unusable::because(format!("{option} {connections}: {why}")))
+}
+
 /// Who started a process.
 pub(crate) fn parent(pid: u32) -> Result<u32, Failure> {
     Ok(Stat::of(pid)?.parent)
@@ -161,6 +175,13 @@ mod tests {
         let used = meter.used().expect("still there");
         assert_eq!(used.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["own", LOAD]);
         assert!(used.iter().all(|(_, time)| *time >= Duration::from_millis(10)), "{used:?}");
+    }
+
+    #[test]
+    fn more_connections_than_files_are_refused() {
+        enough_files("--receivers", 1).expect("so many are possible");
+        let said = enough_files("--receivers", usize::MAX).expect_err("too many").to_string();
+        assert!(said.starts_with(&format!("--receivers {}: a process may open ", usize::MAX)), "{said}");
     }
 
     #[test]

@@ -129,6 +129,7 @@ pub(crate) async fn live_box(
         let device = alex.api.add_device(&device).await?.id;
         watching.push(people::connect(&alex, &cluster.gateway[1].url, device).await?);
     }
+    eprintln!("{alone} words, one at a time ...");
     let mut at_rest = histogram();
     let mut first = watching.pop().ok_or("somebody must watch")?;
     for number in 0..alone {
@@ -141,6 +142,7 @@ pub(crate) async fn live_box(
     }
     let what = "word on gateway 1 to frame on gateway 2, one at a time";
     report.latencies("at_rest", what, &at_rest);
+    eprintln!("{rate} words/s to {watchers} watchers for {seconds} s ...");
     watching.push(first);
 
     let start = Instant::now();
@@ -197,6 +199,7 @@ pub(crate) async fn tools(
             }
         }
     });
+    eprintln!("{calls} calls by socket, then {calls} by REST ...");
     let mut latencies = histogram();
     for number in 0..calls {
         let called = Instant::now();

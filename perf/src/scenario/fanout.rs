@@ -7,6 +7,7 @@ mod bare;
 mod measure;
 mod own;
 mod socket_io;
+mod table;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,12 +17,12 @@ use serde::Serialize;
 
 use self::own::OwnArm;
 use super::limits;
-use crate::Failure;
 use crate::cluster::Shape;
 use crate::database::Database;
 use crate::ground::Ground;
 use crate::report::Report;
 use crate::whole::{CLIENTS, COUNT, PAUSE, RATE, SECONDS, whole};
+use crate::{Failure, usage};
 
 /// What is measured on one gateway.
 #[derive(Debug, Clone, Args, Serialize)]
@@ -70,6 +71,7 @@ pub(crate) async fn one_node(
     settings: &Settings,
     report: &mut Report,
 ) -> Result<(), Failure> {
+    usage::enough_files("--receivers", settings.receivers)?;
     let shape = Shape { api: 1, gateway: 1, worker: 1, ..Shape::default() };
     ground
         .on_cluster(&shape, async |cluster| {
@@ -86,6 +88,7 @@ pub(crate) async fn two_nodes(
     settings: &MultiSettings,
     report: &mut Report,
 ) -> Result<(), Failure> {
+    usage::enough_files("--receivers", settings.load.receivers)?;
     let (own, others): (Vec<&String>, Vec<&String>) = settings.arms.iter().partition(|arm| *arm == OWN);
     if !own.is_empty() {
         ground
@@ -105,7 +108,9 @@ pub(crate) async fn two_nodes(
             report.note(format!("{name}: not measured"), error.to_string());
         }
     }
-    database.stop().await
+    database.stop().await?;
+    table::table(report, &settings.arms).into_iter().for_each(|table| report.table(table));
+    Ok(())
 }
 
 async fn other(

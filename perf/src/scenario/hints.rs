@@ -60,13 +60,16 @@ pub(crate) async fn hints(ground: &Ground, settings: &Settings, report: &mut Rep
 
 async fn measured(cluster: &Cluster, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
     let mut stage = Stage::set(cluster, settings.people).await?;
+    eprintln!("{} messages, one at a time ...", settings.events);
     // The first ones warm caches and plans.
     stage.one_at_a_time(settings.events / 10).await?;
     let at_rest = stage.one_at_a_time(settings.events).await?;
     stage.report(["at_rest", "one at a time"], &at_rest, report).await?;
+    eprintln!("{} messages/s for {} s ...", settings.rate, settings.seconds);
     let steady = stage.steady(settings.rate, settings.seconds).await?;
     stage.report(["steady", &format!("{} messages/s", settings.rate)], &steady, report).await?;
     stage.until_decided().await?;
+    eprintln!("{} messages while the worker stands still ...", settings.burst);
     stage.burst(settings.burst, report).await
 }
 

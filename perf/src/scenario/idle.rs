@@ -62,6 +62,7 @@ pub(crate) async fn idle(ground: &Ground, settings: &Settings, report: &mut Repo
                     report.note(format!("{connections} idle connections"), why);
                 }
                 let connections = &most.min(*connections);
+                eprintln!("{connections} connections are made ...");
                 let missing = (connections + FIRST).saturating_sub(open.len());
                 open.extend(connect(cluster, &api, missing).await?);
                 tokio::time::sleep(Duration::from_secs(settings.settle)).await;

@@ -64,6 +64,7 @@ pub(crate) async fn presence(
     report: &mut Report,
 ) -> Result<(), Failure> {
     ground.program()?;
+    usage::enough_files("--connections", settings.connections.iter().max().copied().unwrap_or_default())?;
     for connections in &settings.connections {
         measured(ground, *connections, settings, report).await?;
     }
@@ -182,6 +183,7 @@ impl<'a> Stage<'a> {
     async fn set(cluster: &'a Cluster, connections: usize, settings: &Settings) -> Result<Self, Failure> {
         let (client, driving) = database::connect(cluster.database_url()?).await?;
         let api = Api::new(&cluster.api[0].url)?;
+        eprintln!("{connections} people come ...");
         let people: Vec<Person> = stream::iter(0..connections)
             .map(|_| people::register(&api, DeviceKind::Web))
             .buffered(16)

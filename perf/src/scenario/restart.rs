@@ -66,7 +66,7 @@ async fn measured(cluster: &Cluster, settings: &Settings, report: &mut Report) -
     for listener in &listening {
         listener.session.live().await?;
     }
-    // Updates that nobody takes would hold up the session once there are many.
+    // Nobody wants its updates: kept and not taken, they would be left out and asked for again and again.
     let (sending, _) = Session::open(session(cluster, sender, 0)?);
     sending.live().await?;
     let sending = Arc::new(sending);
@@ -76,6 +76,10 @@ async fn measured(cluster: &Cluster, settings: &Settings, report: &mut Report) -
     let settle = Duration::from_secs(settings.settle);
     tokio::time::sleep(settle).await;
     for node in cluster.gateway.iter().chain(&cluster.api) {
+        eprintln!(
+            "{} is restarted while {} sends/s go to {} clients ...",
+            node.node, settings.rate, settings.clients
+        );
         let began = Instant::now();
         cluster.restart(&node.node).await?;
         let took = began.elapsed().as_secs_f64() * 1000.0;

@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use super::limits::{self, Table};
 use super::{message, micros};
-use crate::Failure;
 use crate::cluster::{Cluster, Shape};
 use crate::ground::Ground;
 use crate::people::{self, Person};
 use crate::report::{Report, Unit, histogram};
 use crate::usage::Meter;
 use crate::whole::{CLIENTS, SECONDS, whole};
+use crate::{Failure, usage};
 
 /// Nodes that write, and so connections that commit at once.
 const NODES: usize = 2;
@@ -48,6 +48,8 @@ pub(crate) struct Settings {
 
 /// Measures sends with as many senders as are asked for, then without the combiner, then bare inserts.
 pub(crate) async fn sends(ground: &Ground, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
+    let most = settings.senders.iter().chain([&settings.one_by_one]).max();
+    usage::enough_files("--senders", most.copied().unwrap_or_default())?;
     let mut batches = Vec::new();
     ground
         .on_cluster(&Shape::default(), async |cluster| {

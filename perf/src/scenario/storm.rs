@@ -57,12 +57,7 @@ pub(crate) struct Settings {
 
 /// Measures a storm.
 pub(crate) async fn storm(ground: &Ground, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
-    let most = usage::open_files();
-    if settings.connections as u64 + 300 > most {
-        return Err(
-            format!("{} connections, and a process may open {most} files", settings.connections).into()
-        );
-    }
+    usage::enough_files("--connections", settings.connections)?;
     ground
         .on_cluster(&Shape::default(), async |cluster| {
             let clients = gather(cluster, settings.connections).await?;
