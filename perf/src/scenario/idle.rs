@@ -1,5 +1,6 @@
 //! Resident memory of a gateway for each idle connection.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
@@ -54,7 +55,9 @@ pub(crate) async fn idle(ground: &Ground, settings: &Settings, report: &mut Repo
             let api = Api::new(&cluster.api[0].url)?;
             let mut open: Vec<Socket> = connect(cluster, &api, FIRST).await?;
             let before = usage::resident(gateway.pid)?;
-            for connections in &settings.connections {
+            // More and more of them, in whatever order they were given.
+            let steps: BTreeSet<usize> = settings.connections.iter().copied().collect();
+            for connections in &steps {
                 let most = most_connections();
                 if *connections > most {
                     let why =

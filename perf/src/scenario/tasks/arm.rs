@@ -18,7 +18,7 @@ pub(super) fn chunk(settings: &Settings) -> u32 {
     CHUNK.min(settings.jobs)
 }
 
-/// Jobs before those whose waits count.
+/// Jobs before those whose waits count; at most those of two seconds.
 const WARM_UP: u32 = 100;
 
 /// How long is waited for what was queued to be done.
@@ -118,7 +118,11 @@ pub(super) async fn measure(
 ) -> Result<Figures, Failure> {
     let (client, _driving) = database::connect(url).await?;
     let mut rate: f64 = 0.0;
-    for _ in 0..settings.rounds {
+    for round in 1..=settings.rounds {
+        eprintln!(
+            "{name}: {} jobs that are there already, round {round} of {} ...",
+            settings.jobs, settings.rounds
+        );
         arm.fill(settings.jobs).await?;
         database::settle(&client).await?;
         rate = rate.max(rate_of(name, arm, settings.jobs).await?);
@@ -154,9 +158,11 @@ async fn rate_of(name: &str, arm: &mut impl Arm, jobs: u32) -> Result<f64, Failu
 
 /// How long jobs wait that come one by one, whether or not those before have begun.
 async fn waits(name: &str, arm: &mut impl Arm, settings: &Settings) -> Result<Waits, Failure> {
+    eprintln!("{name}: {} jobs/s for {} s ...", settings.rate, settings.seconds);
     arm.start(Purpose::Latency).await?;
-    offer(arm, settings.rate, WARM_UP).await?;
-    arm.waited(WARM_UP.into()).await?;
+    let warm_up = WARM_UP.min(settings.rate * 2);
+    offer(arm, settings.rate, warm_up).await?;
+    arm.waited(warm_up.into()).await?;
     let jobs = settings.rate * settings.seconds;
     offer(arm, settings.rate, jobs).await?;
     let waits = arm.waited(jobs.into()).await?;
@@ -182,6 +188,7 @@ async fn offer(arm: &impl Arm, rate: u32, jobs: u32) -> Result<(), Failure> {
 
 /// Has the workers work as fast as they can for a time, then do what is left: jobs a second.
 async fn flood(name: &str, arm: &mut impl Arm, settings: &Settings) -> Result<f64, Failure> {
+    eprintln!("{name}: as many jobs as there can be for {} s, while a snapshot is held ...", settings.held);
     let chunk = chunk(settings);
     let end = Instant::now() + Duration::from_secs(settings.held);
     let mut queued: u64 = arm.fill(chunk).await?.into();
