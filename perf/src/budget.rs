@@ -178,7 +178,7 @@ pub(crate) fn check(run: &Run, budgets: &BTreeMap<String, Budget>) -> Checked {
         let _ = write!(table, "\n{reasons}");
     }
     for other in run.scenarios.iter().filter_map(other_settings) {
-        let _ = write!(table, "\n{other}\n");
+        let _ = write!(table, "\n- {other}\n");
     }
     Checked { table, missed }
 }
