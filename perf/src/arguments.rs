@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use serde::Serialize;
 
-use crate::bare;
 use crate::failure::Failure;
 use crate::scenario::{agents, fanout, hints, idle, notify, presence, restart, sends, storm, tasks};
+use crate::{bare, growth};
 
 /// Measures Switchboard on this machine.
 ///
@@ -95,6 +95,8 @@ pub(crate) enum Command {
         /// A result.
         result: PathBuf,
     },
+    /// What a deployment of some size would take, computed from what one thing costs; nothing is measured.
+    Growth(growth::Asked),
     /// A process of the bare minimum that others are compared with.
     #[command(hide = true)]
     Bare(bare::Options),

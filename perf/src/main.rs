@@ -17,6 +17,7 @@ mod database;
 mod ending;
 mod failure;
 mod ground;
+mod growth;
 mod machine;
 mod metrics;
 mod people;
@@ -35,7 +36,7 @@ use std::process::ExitCode;
 use crate::aligned::aligned;
 use crate::arguments::{Arguments, Command, Scenario};
 use crate::ending::Signals;
-use crate::failure::Failure;
+use crate::failure::{Failure, Unusable};
 use crate::result::Run;
 
 fn main() -> ExitCode {
@@ -96,6 +97,10 @@ async fn execute(Arguments { place, command }: Arguments) -> Result<(), Failure>
             Ok(())
         }
         Command::Check { files, budgets } => check(&files, budgets.as_deref()),
+        Command::Growth(asked) => {
+            print!("{}", aligned(&growth::table(&asked).map_err(Unusable::because)?));
+            Ok(())
+        }
         Command::Plot { result } => run::plot(&Run::read(&result)?, &result),
     }
 }
