@@ -10,8 +10,8 @@ use std::sync::Arc;
 use domain::NodeId;
 use protocol::notify::{self, Entry, Id, Kind};
 use tokio::time::{self, Instant};
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Statement};
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
@@ -98,9 +98,15 @@ pub struct NotifierTask {
     node: NodeId,
     settings: NotifierSettings,
     backoff: Backoff,
-    session: Option<Session>,
+    session: Option<Prepared>,
     /// When the next statement may be begun, for a busy notifier.
     free: Option<Instant>,
+}
+
+/// A session, and the statement by which it tells things: parsed and planned anew for each it would cost the database as much again.
+struct Prepared {
+    session: Session,
+    notify: Statement,
 }
 
 impl NotifierTask {
@@ -140,7 +146,7 @@ impl NotifierTask {
     async fn wait_and_flush(&mut self) -> Result<(), Error> {
         let pending = Arc::clone(&self.waiting.pending);
         let free = self.free.take();
-        let session = self.open().await?;
+        let Prepared { session, .. } = self.open().await?;
         let due = async {
             pending.filled().await;
             if let Some(free) = free {
@@ -154,7 +160,7 @@ impl NotifierTask {
         self.flush().await
     }
 
-    async fn open(&mut self) -> Result<&mut Session, Error> {
+    async fn open(&mut self) -> Result<&mut Prepared, Error> {
         let session = match self.session.take() {
             Some(session) => session,
             None => connect(&*self.connector, &self.settings).await?,
@@ -171,8 +177,8 @@ impl NotifierTask {
         while !batch.entries.is_empty() {
             let part = batch.entries.len().saturating_sub(size)..;
             let payloads = notify::pack(&batch.entries[part.clone()]);
-            let Session { client, messages } = self.open().await?;
-            connect::answer(messages, send(client, &payloads), "NOTIFY", limit).await?;
+            let Prepared { session: Session { client, messages }, notify } = self.open().await?;
+            connect::answer(messages, send(client, notify, &payloads), "NOTIFY", limit).await?;
             let sent = batch.entries.drain(part).len();
             self.waiting.metrics.sent.inc_by(sent as u64);
             self.waiting.metrics.batch_size.observe(sent as f64);
@@ -197,11 +203,15 @@ impl Drop for Batch {
     }
 }
 
-async fn send(client: &Client, payloads: &Vec<String>) -> Result<(), tokio_postgres::Error> {
-    client.query_typed(include_str!("../sql/notify.sql"), &[(payloads, Type::TEXT_ARRAY)]).await.map(drop)
+async fn send(
+    client: &Client,
+    notify: &Statement,
+    payloads: &Vec<String>,
+) -> Result<(), tokio_postgres::Error> {
+    client.query(notify, &[payloads]).await.map(drop)
 }
 
-async fn connect(connector: &dyn Connect, settings: &NotifierSettings) -> Result<Session, Error> {
+async fn connect(connector: &dyn Connect, settings: &NotifierSettings) -> Result<Prepared, Error> {
     let Session { client, mut messages } = connect::open(connector, settings.connect_timeout).await?;
     let lock_timeout = settings.lock_timeout.as_millis().to_string();
     connect::answer(
@@ -211,5 +221,12 @@ async fn connect(connector: &dyn Connect, settings: &NotifierSettings) -> Result
         settings.connect_timeout,
     )
     .await?;
-    Ok(Session { client, messages })
+    let notify = connect::answer(
+        &mut messages,
+        client.prepare_typed(include_str!("../sql/notify.sql"), &[Type::TEXT_ARRAY]),
+        "the preparation of NOTIFY",
+        settings.connect_timeout,
+    )
+    .await?;
+    Ok(Prepared { session: Session { client, messages }, notify })
 }
