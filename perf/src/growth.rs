@@ -100,6 +100,8 @@ const NOTIFICATIONS: f64 = 200.0;
 const READS: f64 = 1_000.0;
 /// Sessions of a node in the database: `database.pool_size` and three.
 const SESSIONS: f64 = 19.0;
+/// More gateways of one cell than anybody runs.
+const MOST_GATEWAYS: f64 = 1_000.0;
 /// More cells than anybody runs.
 const MOST_CELLS: u32 = 100_000;
 
@@ -121,23 +123,45 @@ struct Cell {
 }
 
 impl Asked {
+    /// # Errors
+    ///
+    /// Names the option, what was given and what is allowed.
     fn is_good(&self) -> Result<(), String> {
-        let numbers = [
-            ("--connections", self.connections),
-            ("--sends", self.sends),
-            ("--receivers", self.receivers),
-            ("--connections-per-gateway", self.connections_per_gateway),
-            ("--gateway-cores", self.gateway_cores),
-            ("--database-cores", self.database_cores),
-            ("--used", self.used),
-        ];
-        match numbers.into_iter().find(|(_, number)| !(number.is_finite() && *number > 0.0)) {
-            Some((name, number)) => Err(format!("{name}: {number} was given, a number above 0 is allowed")),
-            None if self.used > 100.0 => {
-                Err(format!("--used: {} was given, at most 100 is allowed", self.used))
+        let costs = &self.costs;
+        let within = |name: &str, given: f64, least: f64, most: f64| {
+            if (least..=most).contains(&given) {
+                return Ok(());
             }
-            None => Ok(()),
+            Err(format!("{name}: {given} was given, {least} to {most} is allowed"))
+        };
+        within("--connections", self.connections, 1.0, 1e11)?;
+        within("--sends", self.sends, 0.001, 1e9)?;
+        within("--receivers", self.receivers, 0.001, self.connections)?;
+        within("--connections-per-gateway", self.connections_per_gateway, 1.0, 1e7)?;
+        within("--gateway-cores", self.gateway_cores, 0.1, 1e4)?;
+        within("--database-cores", self.database_cores, 0.1, 1e4)?;
+        within("--used", self.used, 1.0, 100.0)?;
+        within("--other-nodes", self.other_nodes, 0.0, 1e4)?;
+        within("--days", self.days, 0.0, 36_500.0)?;
+        for (name, cost) in [
+            ("--gateway-send", costs.gateway_send),
+            ("--gateway-delivery", costs.gateway_delivery),
+            ("--gateway-connection", costs.gateway_connection),
+            ("--connection-bytes", costs.connection_bytes),
+            ("--socket-bytes", costs.socket_bytes),
+            ("--database-commit", costs.database_commit),
+            ("--database-send", costs.database_send),
+            ("--database-notify", costs.database_notify),
+            ("--database-wake", costs.database_wake),
+            ("--database-read", costs.database_read),
+            ("--database-event", costs.database_event),
+            ("--database-presence", costs.database_presence),
+            ("--database-resume", costs.database_resume),
+            ("--event-bytes", costs.event_bytes),
+        ] {
+            within(name, cost, 0.0, 1e6)?;
         }
+        Ok(())
     }
 
     /// The cores that may be busy of so many.
@@ -150,7 +174,7 @@ impl Asked {
         let mut gateways = (self.connections / cells / self.connections_per_gateway).ceil().max(2.0);
         loop {
             let cell = self.cell_of(cells, gateways);
-            if cell.gateway <= self.usable(self.gateway_cores) || gateways > 10_000.0 {
+            if cell.gateway <= self.usable(self.gateway_cores) || gateways > MOST_GATEWAYS {
                 return cell;
             }
             gateways += 1.0;
@@ -197,9 +221,10 @@ impl Asked {
     fn cells(&self) -> Option<(u32, Cell)> {
         let usable = self.usable(self.database_cores);
         let mut cells = 1;
-        while cells <= MOST_CELLS {
+        // Rooms do not reach over cells.
+        while cells <= MOST_CELLS && self.connections / f64::from(cells) >= self.receivers {
             let cell = self.cell(f64::from(cells));
-            if cell.database <= usable {
+            if cell.database <= usable && cell.gateways <= MOST_GATEWAYS {
                 return Some((cells, cell));
             }
             cells += 1 + cells / 50;
@@ -225,7 +250,7 @@ pub(crate) fn table(asked: &Asked) -> Result<String, String> {
         / (asked.database_cores - cell.database).max(0.1);
     let stored = asked.sends / count * 86_400.0 * asked.days * asked.costs.event_bytes / 1e9;
     let rows = [
-        ("cells", format!("{cells}")),
+        ("cells", thousands(count)),
         ("connections of a cell", thousands(asked.connections / count)),
         ("sends/s of a cell", thousands(asked.sends / count)),
         ("gateways of a cell", thousands(cell.gateways)),
@@ -240,7 +265,7 @@ pub(crate) fn table(asked: &Asked) -> Result<String, String> {
         ("events read/s", thousands(cell.events_read)),
         ("busy cores of the database", share(cell.database, asked.database_cores)),
         ("sessions of the database", thousands((cell.gateways + asked.other_nodes) * SESSIONS)),
-        ("storage of the log", format!("{stored:.0} GB")),
+        ("storage of the log", format!("{} GB", thousands(stored))),
         (
             "a gateway dies: its clients are back after, if the database is what limits them",
             format!("{back:.1} s"),
@@ -327,12 +352,21 @@ mod tests {
 
     #[test]
     fn numbers_that_make_no_sense_are_named() {
-        assert_eq!(
-            table(&asked(&["--sends=0"])),
-            Err("--sends: 0 was given, a number above 0 is allowed".to_owned())
-        );
-        assert!(table(&asked(&["--used=101"])).is_err_and(|error| error.starts_with("--used")));
-        assert!(table(&asked(&["--receivers=NaN"])).is_err_and(|error| error.starts_with("--receivers")));
+        let refused = |option: &str| table(&asked(&[option])).expect_err(option);
+        assert_eq!(refused("--sends=0"), "--sends: 0 was given, 0.001 to 1000000000 is allowed");
+        for option in [
+            "--used=101",
+            "--receivers=NaN",
+            "--receivers=100001",
+            "--days=-1",
+            "--other-nodes=-1",
+            "--gateway-delivery=inf",
+            "--event-bytes=-1",
+        ] {
+            let name = option.split('=').next().expect("a name");
+            assert!(refused(option).starts_with(name), "{option}");
+        }
+        assert!(refused("--database-presence=1000000").starts_with("no number of cells"));
     }
 
     #[test]

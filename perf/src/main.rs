@@ -101,7 +101,7 @@ async fn execute(Arguments { place, command }: Arguments) -> Result<(), Failure>
             print!("{}", aligned(&growth::table(&asked).map_err(Unusable::because)?));
             Ok(())
         }
-        Command::Plot { result } => run::plot(&Run::read(&result)?, &result),
+        Command::Plot { result } => run::plot(&Run::read(&result)?, &result, place.results.as_deref()),
     }
 }
 
@@ -124,11 +124,32 @@ fn check(files: &[PathBuf], budgets: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Where peers are.
-fn peers_of_choice(given: Option<&Path>) -> PathBuf {
-    given.map_or_else(|| beside_the_sources("peers"), Path::to_owned)
+/// Where peers are. One of them that is not built is named where it would be measured; a place without any is a mistake.
+fn peers_of_choice(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let Some(given) = given else { return Ok(beside_the_sources("peers")) };
+    if ["socket.io", "graphile-worker", "graphile_worker"].iter().any(|peer| given.join(peer).is_dir()) {
+        return Ok(given.to_owned());
+    }
+    Err(Unusable::because(format!(
+        "--peers {}: there is none of socket.io, graphile-worker and graphile_worker in it",
+        given.display()
+    )))
 }
 
 fn beside_the_sources(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_without_peers_is_a_mistake() {
+        let place = tempfile::tempdir().expect("a directory");
+        let refused = peers_of_choice(Some(place.path())).expect_err("nothing is in it");
+        assert!(refused.is::<Unusable>() && refused.to_string().starts_with("--peers "), "{refused}");
+        std::fs::create_dir(place.path().join("socket.io")).expect("made");
+        assert_eq!(peers_of_choice(Some(place.path())).expect("one of them"), place.path());
+    }
 }

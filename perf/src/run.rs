@@ -84,13 +84,20 @@ async fn all_on(ground: &Ground, place: &Place, what: &str, scenarios: Vec<Scena
     for outcome in &run.scenarios {
         println!("\n## {}\n\n{}", outcome.scenario, outcome.report.written());
     }
-    plot(&run, &path)?;
+    plot(&run, &path, None)?;
     eprintln!("{}", closing(what, &path));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
 }
 
 /// Draws each scenario beside the result.
-pub(crate) fn plot(run: &Run, path: &Path) -> Result<(), Failure> {
+pub(crate) fn plot(run: &Run, path: &Path, directory: Option<&Path>) -> Result<(), Failure> {
+    let path = match (directory, path.file_name()) {
+        (Some(directory), Some(name)) => {
+            writable(directory)?;
+            directory.join(name)
+        }
+        _ => path.to_owned(),
+    };
     for outcome in &run.scenarios {
         if let Some(svg) = plot::svg(run, outcome) {
             let drawn = path.with_extension(format!("{}.svg", outcome.scenario));
@@ -152,8 +159,8 @@ fn versions(ground: &Ground) -> BTreeMap<String, String> {
     if let Ok(program) = ground.program() {
         add("switchboard", version_of(program, &["--version"]));
     }
-    let sources = beside_the_sources("").display().to_string();
-    add("commit", version_of(Path::new("git"), &["-C", &sources, "rev-parse", "HEAD"]));
+    // Of this program, which is built with the other one.
+    add("commit", option_env!("PERF_COMMIT").map(str::to_owned));
     if let Ok(postgres) = localpg::Binaries::find() {
         add("postgres", version_of(&postgres.program("postgres"), &["--version"]));
     }

@@ -8,11 +8,13 @@ mod error;
 mod event;
 mod json;
 mod proto;
+mod subject;
 
 use bytes::Bytes;
 
 pub use error::{DecodeError, DecodeErrorKind};
 pub use event::EventParts;
+pub use subject::Subject;
 
 use crate::frame::{ClientFrame, ServerFrame};
 

@@ -18,7 +18,7 @@ pub mod notify;
 
 pub use close::CloseCode;
 pub use codec::{
-    DecodeError, DecodeErrorKind, Encoding, EventParts, decode_client, decode_server, encode_client,
+    DecodeError, DecodeErrorKind, Encoding, EventParts, Subject, decode_client, decode_server, encode_client,
     encode_server,
 };
 pub use frame::{ClientFrame, ServerFrame};

@@ -9,7 +9,7 @@ mod own;
 mod socket_io;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -89,6 +89,7 @@ pub(crate) async fn two_nodes(
     report: &mut Report,
 ) -> Result<(), Failure> {
     usage::enough_files("--receivers", settings.load.receivers)?;
+    let peers = crate::peers_of_choice(settings.peers.as_deref())?;
     let (own, others): (Vec<&String>, Vec<&String>) = settings.arms.iter().partition(|arm| *arm == OWN);
     if !own.is_empty() {
         ground
@@ -104,7 +105,7 @@ pub(crate) async fn two_nodes(
     let database = ground.database().await?;
     for name in others {
         // What is wrong with a peer is nothing that keeps the others from being measured.
-        if let Err(error) = other(name, &database, settings, report).await {
+        if let Err(error) = other(name, &database, &peers, settings, report).await {
             report.note(format!("{name}: not measured"), error.to_string());
         }
     }
@@ -116,6 +117,7 @@ pub(crate) async fn two_nodes(
 async fn other(
     name: &str,
     database: &Database,
+    peers: &Path,
     settings: &MultiSettings,
     report: &mut Report,
 ) -> Result<(), Failure> {
@@ -126,8 +128,7 @@ async fn other(
         return arm.stop().await.and(measured);
     }
     let set_up = socket_io::SetUp::named(name).ok_or("nobody of that name")?;
-    let peers = crate::peers_of_choice(settings.peers.as_deref());
-    let mut arm = socket_io::SocketIoArm::start(set_up, &peers, database, &url).await?;
+    let mut arm = socket_io::SocketIoArm::start(set_up, peers, database, &url).await?;
     let measured = measure::measure(name, &mut arm, &settings.load, report).await;
     arm.stop().await.and(measured)
 }

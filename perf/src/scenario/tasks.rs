@@ -48,8 +48,8 @@ pub(crate) struct Settings {
 
 /// Measures us and every peer that is there.
 pub(crate) async fn tasks(ground: &Ground, settings: &Settings, report: &mut Report) -> Result<(), Failure> {
+    let peers = crate::peers_of_choice(settings.peers.as_deref())?;
     let database = ground.database().await?;
-    let peers = crate::peers_of_choice(settings.peers.as_deref());
     let mut all = vec![own(ground.program()?, &database, settings).await?];
     for peer in &PEERS {
         match measured(peer, &peers, &database, settings).await {

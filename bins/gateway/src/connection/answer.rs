@@ -3,7 +3,7 @@
 use domain::{ErrorCode, ErrorKind, EventId, RoomId, RunId};
 use operations::{BuiltRun, Error, Operations, SendMessage};
 use protocol::frame::{ErrorFrame, RawJson, Run, RunChange, Sent};
-use protocol::{ClientFrame, ServerFrame};
+use protocol::{ClientFrame, ServerFrame, Subject};
 use realtime::Connection;
 use uuid::Uuid;
 
@@ -67,6 +67,12 @@ impl About {
             request_id: self.request,
             ..ErrorFrame::new(code.as_str(), detail)
         })
+    }
+}
+
+impl From<Subject> for About {
+    fn from(Subject { nonce, run_id: run, call_id: call, request_id: request }: Subject) -> Self {
+        Self { nonce, run, call, request }
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use domain::{ErrorCode, Principal};
 use protocol::codec::{DecodeError, DecodeErrorKind};
-use protocol::frame::ErrorFrame;
-use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame};
+use protocol::{ClientFrame, CloseCode, Encoding, ServerFrame, Subject};
 use realtime::{Connection, Encoded, Term, Turn};
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
+use crate::connection::answer::About;
 use crate::connection::{End, agent, person, refresh};
 use crate::gateway::Gateway;
 use crate::websocket::{Message, Reader};
@@ -75,7 +75,7 @@ pub(super) async fn read(
                     }
                 }
             }
-            Err(error) => answer_to(&error).map(Some),
+            Err(error) => answer_to(&error, &payload, encoding).map(Some),
         };
         match answer {
             Ok(None) => {}
@@ -107,13 +107,13 @@ fn span(frame: &ClientFrame) -> Span {
     }
 }
 
-/// What bytes that are not a good frame are answered with: `error` when a part is wrong, a close when
+/// What bytes that are not a good frame are answered with: `error`, with the names that the frame has, when a part is wrong, a close when
 /// they are no frame at all.
-pub(super) fn answer_to(error: &DecodeError) -> Result<ServerFrame, End> {
+pub(super) fn answer_to(error: &DecodeError, bytes: &[u8], encoding: Encoding) -> Result<ServerFrame, End> {
     match error.kind {
         DecodeErrorKind::Malformed | DecodeErrorKind::NoOp => Err(End::Close(CloseCode::BadFrame)),
         DecodeErrorKind::UnknownOp | DecodeErrorKind::Field => {
-            Ok(ServerFrame::Error(ErrorFrame::new(ErrorCode::InvalidField.as_str(), error.to_string())))
+            Ok(About::from(Subject::of(bytes, encoding)).error(ErrorCode::InvalidField, error.to_string()))
         }
     }
 }

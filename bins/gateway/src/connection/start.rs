@@ -167,7 +167,7 @@ impl Conversation<'_> {
             match protocol::decode_client(&payload, self.encoding) {
                 Ok(frame) => return Ok(frame),
                 Err(error) => {
-                    let answer = reader::answer_to(&error)?;
+                    let answer = reader::answer_to(&error, &payload, self.encoding)?;
                     self.tell(answer).await?;
                 }
             }

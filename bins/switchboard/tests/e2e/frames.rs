@@ -245,6 +245,10 @@ async fn wrong_fields_and_foreign_things_are_refused_and_the_connection_stays(op
         let mut shown = frame.to_string();
         shown.truncate(200);
         assert_eq!(error["code"], code, "{shown}: {error}");
+        // Who waits for an answer finds it by its own name for what it sent.
+        if frame["op"] == "send" && frame["nonce"].is_string() {
+            assert_eq!(error["nonce"], frame["nonce"], "{shown}: {error}");
+        }
         assert!(!error["detail"].as_str().unwrap_or_default().is_empty(), "{shown}: {error}");
     }
     // The same field twice; JSON itself does not forbid it.

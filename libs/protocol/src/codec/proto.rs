@@ -10,7 +10,7 @@ mod ready;
 mod server;
 
 #[allow(clippy::all, clippy::pedantic, unreachable_pub, unused_qualifications, missing_docs)]
-mod pb {
+pub(super) mod pb {
     include!(concat!(env!("OUT_DIR"), "/switchboard.v1.rs"));
 }
 
