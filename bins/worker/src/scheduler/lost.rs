@@ -22,8 +22,10 @@ use super::outcome::{Over, Rules};
 const AT_ONCE: u32 = 200;
 /// How much longer than `max_runtime` a run may be under way before it is taken from a worker that hangs.
 const HANGING_FOR: Duration = Duration::from_secs(30);
+/// Looking takes no more than one part of so many: it steps over all that is dead in the line, which is much while an old snapshot is held.
+const SHARE: u32 = 10;
 
-/// Looks three times within a lease until the token is cancelled.
+/// Looks three times within a lease until the token is cancelled; more seldom when looking takes long.
 pub async fn run(
     store: Arc<dyn Store>,
     settings: SchedulerSettings,
@@ -37,13 +39,12 @@ pub async fn run(
     let mut pause = rand::random_range(Duration::ZERO..=often);
     while stop.run_until_cancelled(sleep(pause)).await.is_some() {
         pause = rand::random_range(often * 9 / 10..=often * 11 / 10);
+        let began = Instant::now();
         let looked = look(&*store, &rules, &metrics, &wake, &mut tidy, settings.interval).await;
         match looked {
             Ok(more) => {
                 failing = false;
-                if more {
-                    pause = Duration::ZERO;
-                }
+                pause = if more { Duration::ZERO } else { pause.max(began.elapsed() * SHARE) };
             }
             Err(error) if failing => tracing::debug!(%error, "still can't look for lost runs of tasks"),
             Err(error) => {

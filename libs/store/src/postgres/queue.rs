@@ -83,13 +83,12 @@ impl Queue for Postgres {
     }
 
     async fn close_worker(&self, session: WorkerSessionId) -> Result<u64, StoreError> {
-        let none = None::<Vec<Uuid>>;
-        let no_epochs = None::<Vec<i64>>;
+        let none = Vec::<Uuid>::new();
         let back: Result<[Vec<Row>; 3], StoreError> = repeated!(async {
             // Renewed first: a claim that is under way is waited for, and one that comes later finds the session over.
             let steps: [Step<'_>; 3] = [
                 (RENEW, &[&session.0, &CLOSING]),
-                (HAND_BACK, &[&session.0, &none, &no_epochs]),
+                (HAND_BACK_UNKNOWN, &[&session.0, &none]),
                 (CLOSE, &[&session.0]),
             ];
             self.session().await?.transact(steps).await
@@ -105,7 +104,7 @@ impl Queue for Postgres {
     ) -> Result<u64, StoreError> {
         let ids: Vec<Uuid> = runs.iter().map(|(run, _)| run.0).collect();
         let epochs: Vec<i64> = runs.iter().map(|(_, epoch)| bigint(*epoch)).collect();
-        let back = self.rows(HAND_BACK, &[&session.0, &Some(ids), &Some(epochs)]).await?;
+        let back = self.rows(HAND_BACK, &[&session.0, &ids, &epochs]).await?;
         Ok(back.len() as u64)
     }
 

@@ -53,6 +53,7 @@ migrations! {
     8 "add_expiry_to_tickets" "postgres/0008_add_expiry_to_tickets.sql";
     9 "create_signing_keys" "postgres/0009_create_signing_keys.sql";
     10 "add_trace_to_task_queue" "postgres/0010_add_trace_to_task_queue.sql";
+    11 "add_stage_to_task_queue" "postgres/0011_add_stage_to_task_queue.sql";
 }
 
 /// A name for the schema that this binary makes: changes with any text of any migration, and with the rights of roles. Tests name

@@ -37,6 +37,7 @@ migrations! {
     8 "add_expiry_to_tickets" "sqlite/0008_add_expiry_to_tickets.sql";
     9 "create_signing_keys" "sqlite/0009_create_signing_keys.sql";
     10 "add_trace_to_task_queue" "sqlite/0010_add_trace_to_task_queue.sql";
+    11 "add_stage_to_task_queue" "sqlite/0011_add_stage_to_task_queue.sql";
 }
 
 /// Brings a database up to these migrations. One that is newer, or was migrated by others, is refused as it is.

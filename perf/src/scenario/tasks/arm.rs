@@ -8,7 +8,9 @@ use tokio_postgres::Client;
 use super::Settings;
 use super::database::{self, Snapshot};
 use crate::Failure;
+use crate::database::postmaster;
 use crate::report::{Report, Unit};
+use crate::usage::{Counted, LOAD, Meter};
 
 /// The most jobs that are queued at once while a snapshot is held.
 const CHUNK: u32 = 20_000;
@@ -20,6 +22,10 @@ pub(super) fn chunk(settings: &Settings) -> u32 {
 
 /// Jobs before those whose waits count; at most those of two seconds.
 const WARM_UP: u32 = 100;
+
+/// Whose processor time is told.
+pub(super) const DATABASE: &str = "database";
+pub(super) const WORKERS: &str = "workers";
 
 /// How long is waited for what was queued to be done.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -43,6 +49,9 @@ pub(super) trait Arm {
 
     /// Starts worker processes.
     async fn start(&mut self, purpose: Purpose) -> Result<(), Failure>;
+
+    /// The worker processes that were started.
+    fn processes(&self) -> Vec<u32>;
 
     /// Stops them in order.
     async fn stop(&mut self) -> Result<(), Failure>;
@@ -80,6 +89,10 @@ impl Figures {
         rate("rate", "no-op jobs/s", self.free.rate);
         rate("flood", "no-op jobs/s as they come, snapshot held meanwhile", self.flood);
         rate("held.rate", "no-op jobs/s after that, snapshot still held", self.held.rate);
+        for (who, micros) in &self.free.processor {
+            let what = format!("{name}: processor time of {who} for a million jobs");
+            report.figure(format!("{id}.processor.{who}"), what, *micros, Unit::SecondsPerMillion);
+        }
         let kept = self.held.rate / self.free.rate * 100.0;
         report.figure(format!("{id}.kept"), format!("{name}: jobs/s kept"), kept, Unit::Percent);
         let waits = &self.free.waits.started;
@@ -95,6 +108,8 @@ impl Figures {
 pub(super) struct Pace {
     /// Jobs a second.
     pub(super) rate: f64,
+    /// Processor time of the database and of the workers at that rate, in microseconds for a job.
+    pub(super) processor: Vec<(&'static str, f64)>,
     /// Of jobs that come one by one.
     pub(super) waits: Waits,
 }
@@ -117,16 +132,20 @@ pub(super) async fn measure(
     settings: &Settings,
 ) -> Result<Figures, Failure> {
     let (client, _driving) = database::connect(url).await?;
-    let mut rate: f64 = 0.0;
-    for round in 1..=settings.rounds {
+    let mut best = (0.0, Vec::new());
+    for number in 1..=settings.rounds {
         eprintln!(
-            "{name}: {} jobs that are there already, round {round} of {} ...",
+            "{name}: {} jobs that are there already, round {number} of {} ...",
             settings.jobs, settings.rounds
         );
         arm.fill(settings.jobs).await?;
         database::settle(&client).await?;
-        rate = rate.max(rate_of(name, arm, settings.jobs).await?);
+        let round = rate_of(name, arm, settings.jobs, &client).await?;
+        if round.0 > best.0 {
+            best = round;
+        }
     }
+    let (rate, processor) = best;
     let waits = waits(name, arm, settings).await?;
 
     let snapshot = Snapshot::hold(url).await?;
@@ -134,26 +153,40 @@ pub(super) async fn measure(
     arm.fill(settings.jobs).await?;
     client.batch_execute("ANALYZE").await?;
     client.batch_execute("CHECKPOINT").await?;
-    let rate_held = rate_of(name, arm, settings.jobs).await?;
+    let (rate_held, processor_held) = rate_of(name, arm, settings.jobs, &client).await?;
     let waits_held = self::waits(name, arm, settings).await?;
     snapshot.release().await?;
     Ok(Figures {
         id: id.to_owned(),
         name: name.to_owned(),
-        free: Pace { rate, waits },
+        free: Pace { rate, processor, waits },
         flood,
-        held: Pace { rate: rate_held, waits: waits_held },
+        held: Pace { rate: rate_held, processor: processor_held, waits: waits_held },
     })
 }
 
-/// Jobs a second of what is queued.
-async fn rate_of(name: &str, arm: &mut impl Arm, jobs: u32) -> Result<f64, Failure> {
+/// Jobs a second of what is queued, and the processor time of whom in microseconds for a job.
+async fn rate_of(
+    name: &str,
+    arm: &mut impl Arm,
+    jobs: u32,
+    client: &Client,
+) -> Result<(f64, Vec<(&'static str, f64)>), Failure> {
     arm.start(Purpose::Rate).await?;
+    let workers = arm.processes().into_iter().map(|pid| Counted::one(WORKERS, pid));
+    let database = Counted::family(DATABASE, postmaster(client).await?);
+    let meter = Meter::start(&workers.chain([database]).collect::<Vec<_>>())?;
     let (done, took) = arm.drained(jobs.into(), PATIENCE).await?;
+    let used = meter.used()?;
     arm.stop().await?;
     let rate = done as f64 / took.as_secs_f64();
-    eprintln!("{name}: {done} jobs in {took:.2?}, {rate:.0}/s");
-    Ok(rate)
+    let processor = [DATABASE, WORKERS, LOAD].map(|who| {
+        let all = used.iter().filter(|(name, _)| name == who).map(|(_, time)| time.as_secs_f64());
+        (who, all.sum::<f64>() * 1e6 / done.max(1) as f64)
+    });
+    let shares = processor.map(|(who, micros)| format!("{who} {micros:.1} us"));
+    eprintln!("{name}: {done} jobs in {took:.2?}, {rate:.0}/s; processor for a job: {}", shares.join(", "));
+    Ok((rate, processor.into()))
 }
 
 /// How long jobs wait that come one by one, whether or not those before have begun.

@@ -219,6 +219,10 @@ impl Arm for OwnArm {
         Ok(())
     }
 
+    fn processes(&self) -> Vec<u32> {
+        self.workers.iter().filter_map(Worker::pid).collect()
+    }
+
     async fn stop(&mut self) -> Result<(), Failure> {
         self.since = None;
         // All at once: what one is slow to hand back, others need not wait for.

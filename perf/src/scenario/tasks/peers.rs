@@ -224,6 +224,10 @@ impl Arm for PeerArm {
         Ok(())
     }
 
+    fn processes(&self) -> Vec<u32> {
+        self.workers.iter().filter_map(Child::id).collect()
+    }
+
     async fn stop(&mut self) -> Result<(), Failure> {
         for worker in self.workers.drain(..) {
             if !child::end(worker, PATIENCE).await? {

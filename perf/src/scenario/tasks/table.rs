@@ -2,13 +2,15 @@
 
 use hdrhistogram::Histogram;
 
-use super::arm::{Figures, Pace};
+use super::arm::{self, Figures, Pace};
 
 /// A row: what it is, where it comes from (not everyone has everything), and how it is written.
 type Row = (&'static str, fn(&Figures) -> Option<f64>, fn(f64) -> String);
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 16] = [
     ("no-op jobs/s", |of| Some(of.free.rate), per_second),
+    ("processor time of the database for a job", |of| processor(of, arm::DATABASE), micros),
+    ("processor time of the workers for a job", |of| processor(of, arm::WORKERS), micros),
     ("queued to started, p50", |of| Some(started(&of.free, 0.5)), millis),
     ("queued to started, p95", |of| Some(started(&of.free, 0.95)), millis),
     ("queued to started, p99", |of| Some(started(&of.free, 0.99)), millis),
@@ -48,6 +50,10 @@ pub(super) fn table(all: &[Figures]) -> String {
     table
 }
 
+fn processor(of: &Figures, who: &str) -> Option<f64> {
+    of.free.processor.iter().find(|(name, _)| *name == who).map(|(_, micros)| *micros)
+}
+
 fn started(pace: &Pace, quantile: f64) -> f64 {
     in_millis(&pace.waits.started, quantile)
 }
@@ -62,6 +68,10 @@ fn in_millis(micros: &Histogram<u64>, quantile: f64) -> f64 {
 
 fn per_second(figure: f64) -> String {
     format!("{figure:.0}")
+}
+
+fn micros(figure: f64) -> String {
+    format!("{figure:.1} us")
 }
 
 fn millis(figure: f64) -> String {
@@ -83,7 +93,7 @@ mod tests {
             let mut started = histogram();
             started.record(wait).expect("in range");
             let recorded = recorded.then(|| started.clone());
-            Pace { rate, waits: Waits { started, recorded } }
+            Pace { rate, processor: vec![("database", 20.0)], waits: Waits { started, recorded } }
         };
         Figures {
             id: name.to_lowercase(),
@@ -101,9 +111,11 @@ mod tests {
         assert_eq!(lines[0], "| | A | B | ratio |");
         assert_eq!(lines[1], "|---|---|---|---|");
         assert_eq!(lines[2], "| no-op jobs/s | 1000 | 500 | 2.00 |");
-        assert_eq!(lines[3], "| queued to started, p50 | 2.00 ms | 1.00 ms | 2.00 |");
-        assert_eq!(lines[6], "| queued to recorded as done, p50 | 2.00 ms |  |  |");
-        assert_eq!(lines[10], "| jobs/s kept | 25% | 25% | 1.00 |");
+        assert_eq!(lines[3], "| processor time of the database for a job | 20.0 us | 20.0 us | 1.00 |");
+        assert_eq!(lines[4], "| processor time of the workers for a job |  |  |  |");
+        assert_eq!(lines[5], "| queued to started, p50 | 2.00 ms | 1.00 ms | 2.00 |");
+        assert_eq!(lines[8], "| queued to recorded as done, p50 | 2.00 ms |  |  |");
+        assert_eq!(lines[12], "| jobs/s kept | 25% | 25% | 1.00 |");
         assert_eq!(lines.len(), 2 + ROWS.len());
     }
 

@@ -26,6 +26,11 @@ impl Worker {
         Ok(Self { child: child::spawn(command).await?, admin })
     }
 
+    /// The process, while it has not ended.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// A metric as it stands, by its name and labels; zero while it is not there. Waits until the process answers.
     pub(super) async fn metric(&self, name: &str) -> Result<f64, Failure> {
         let answer = tokio::time::timeout(PATIENCE, async {

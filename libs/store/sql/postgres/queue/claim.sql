@@ -1,7 +1,9 @@
--- Gives a session that is good the runs that are next in line: running, under a new number.
+-- Gives a session that is good the runs that are next in line: running, under a new number. No column that it changes is in an index or asked for
+-- by one: it writes none (HOT). So runs that are under way stay in the index of the line, and are stepped over.
 -- Materialised, or a plan that repeats the sub-select would lock more than the limit. Updated by their places, which are locked: no plan can look for
 -- them in another way.
 -- The limit is hidden from the planner: where it is near to what the planner believes is ready, all of that would be read and sorted each time.
+-- What is not running is hardly less than all, for the planner too: of few that are `ready` it would sort all.
 -- The line remembers how far it has come (setval), so that who comes new does not come before those who wait.
 -- $1 session, $2 limit, $3 turn to look from
 WITH me AS MATERIALIZED (
@@ -14,7 +16,7 @@ WITH me AS MATERIALIZED (
 ready AS MATERIALIZED (
     SELECT ctid AS place
     FROM task_queue
-    WHERE state = 'ready' AND turn >= 0 AND turn >= (SELECT $3::bigint) AND EXISTS (SELECT FROM me)
+    WHERE stage = 2 AND state <> 'running' AND turn >= 0 AND turn >= (SELECT $3::bigint) AND EXISTS (SELECT FROM me)
     ORDER BY turn, id
     LIMIT (SELECT $2::bigint)
     FOR UPDATE SKIP LOCKED

@@ -6,7 +6,7 @@
 WITH due AS MATERIALIZED (
     SELECT ctid AS place, id, task_id, owner_id, cost, due_at
     FROM task_queue
-    WHERE state = 'waiting' AND due_at <= now()
+    WHERE stage = 0 AND due_at <= now()
         AND (trigger <> 'schedule' OR attempt > 1 OR due_at > now() - $1::bigint * interval '1 microsecond')
         AND NOT EXISTS (SELECT FROM cluster_switches WHERE name = 'scheduler' AND NOT enabled)
     ORDER BY due_at, id
@@ -20,7 +20,7 @@ judged AS MATERIALIZED (
             AND (
                 SELECT active.id
                 FROM task_queue AS active
-                WHERE active.task_id = due.task_id AND active.state IN ('ready', 'running')
+                WHERE active.task_id = due.task_id AND active.stage = 2
                 LIMIT 1
             ) IS NULL AS free
     FROM due
@@ -32,7 +32,7 @@ flows AS MATERIALIZED (
     LEFT JOIN LATERAL (
         SELECT queue.turn
         FROM task_queue AS queue
-        WHERE queue.owner_id = flow.owner_id AND queue.cost = flow.cost AND queue.state = 'ready'
+        WHERE queue.owner_id = flow.owner_id AND queue.cost = flow.cost AND queue.stage = 2 AND queue.cost > 0
             AND queue.turn > line.last_value
         ORDER BY queue.turn DESC
         LIMIT 1

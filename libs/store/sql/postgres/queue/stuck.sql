@@ -2,10 +2,10 @@
 -- $1 limit
 SELECT DISTINCT queue.task_id
 FROM task_queue AS queue
-WHERE queue.state = 'blocked'
+WHERE queue.stage = 1 AND queue.cost > 0
     AND NOT EXISTS (
         SELECT
         FROM task_queue AS active
-        WHERE active.task_id = queue.task_id AND active.state IN ('ready', 'running')
+        WHERE active.task_id = queue.task_id AND active.stage = 2
     )
 LIMIT $1

@@ -6,10 +6,10 @@ WITH spent AS MATERIALIZED (
     WHERE deleted_at IS NOT NULL
         AND NOT EXISTS (SELECT FROM task_runs WHERE task_runs.task_id = tasks.id)
         AND NOT EXISTS (
-            SELECT FROM task_queue WHERE task_queue.task_id = tasks.id AND task_queue.state IN ('ready', 'running')
+            SELECT FROM task_queue WHERE task_queue.task_id = tasks.id AND task_queue.stage = 2
         )
         AND NOT EXISTS (
-            SELECT FROM task_queue WHERE task_queue.task_id = tasks.id AND task_queue.state IN ('waiting', 'blocked')
+            SELECT FROM task_queue WHERE task_queue.task_id = tasks.id AND task_queue.stage < 2
         )
     ORDER BY deleted_at
     LIMIT $1

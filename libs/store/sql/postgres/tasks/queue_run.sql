@@ -14,12 +14,12 @@ judged AS MATERIALIZED (
             FROM (
                 SELECT
                 FROM task_queue
-                WHERE task_id = $2 AND state IN ('waiting', 'blocked')
+                WHERE task_id = $2 AND stage < 2
                     AND NOT (state = 'waiting' AND trigger = 'schedule' AND attempt = 1)
                 LIMIT $6
             ) AS parked
-        ) + (SELECT count(*) FROM task_queue WHERE task_id = $2 AND state IN ('ready', 'running') AND worker_id IS NULL) < $6 AS has_room,
-        EXISTS (SELECT FROM task_queue WHERE task_id = $2 AND state IN ('ready', 'running')) AS busy
+        ) + (SELECT count(*) FROM task_queue WHERE task_id = $2 AND stage = 2 AND worker_id IS NULL) < $6 AS has_room,
+        EXISTS (SELECT FROM task_queue WHERE task_id = $2 AND stage = 2) AS busy
     FROM task
 ),
 delivered AS (
@@ -42,7 +42,7 @@ queued AS (
     LEFT JOIN LATERAL (
         SELECT queue.turn
         FROM task_queue AS queue
-        WHERE queue.owner_id = judged.owner_id AND queue.cost = judged.cost AND queue.state = 'ready'
+        WHERE queue.owner_id = judged.owner_id AND queue.cost = judged.cost AND queue.stage = 2 AND queue.cost > 0
             AND queue.turn > line.last_value
         ORDER BY queue.turn DESC
         LIMIT 1

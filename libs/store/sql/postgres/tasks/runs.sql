@@ -4,11 +4,11 @@ SELECT run.*
 FROM (
     SELECT id
     FROM task_queue
-    WHERE task_id = $1 AND state IN ('ready', 'running') AND ($2::uuid IS NULL OR id < $2)
+    WHERE task_id = $1 AND stage = 2 AND ($2::uuid IS NULL OR id < $2)
     UNION ALL
     SELECT id
     FROM task_queue
-    WHERE task_id = $1 AND state IN ('waiting', 'blocked') AND ($2::uuid IS NULL OR id < $2)
+    WHERE task_id = $1 AND stage < 2 AND ($2::uuid IS NULL OR id < $2)
         AND NOT (state = 'waiting' AND trigger = 'schedule' AND attempt = 1)
     UNION ALL
     (

@@ -2,4 +2,4 @@
 -- $1 task
 UPDATE task_queue
 SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp())
-WHERE task_id = $1 AND (state IN ('ready', 'running') OR state IN ('waiting', 'blocked'))
+WHERE task_id = $1 AND (stage = 2 OR stage < 2)

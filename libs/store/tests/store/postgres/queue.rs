@@ -8,12 +8,13 @@ use tokio_postgres::Client;
 use super::log::{beside, world};
 use crate::suite::task_scene::{Chores, done};
 
+mod in_place;
 mod snapshot;
 mod waiting;
 
 /// Statements that run all the time, with the parameters of an everyday call. `{worker}`, `{task}`, `{tasks}`, `{run}`, `{runs}` and arrays of
 /// as many elements as there are runs are filled in.
-const HOT: [(&str, &str); 17] = [
+const HOT: [(&str, &str); 19] = [
     ("queue/claim", "{worker}, 200, 0"),
     (
         "queue/finish",
@@ -26,6 +27,8 @@ const HOT: [(&str, &str); 17] = [
     ("queue/next_due", ""),
     ("queue/late", "60000000, 100"),
     ("queue/lost", "100"),
+    ("queue/evict", "60000000"),
+    ("queue/hand_back_unknown", "{worker}, {runs}"),
     ("queue/cancelled", "{runs}"),
     ("queue/renew", "{worker}, 60000000"),
     ("tasks/queue_run", "gen_random_uuid(), {task}, 'webhook', gen_random_uuid()::text, null, 100, null"),
@@ -53,13 +56,14 @@ INSERT INTO task_queue (id, task_id, owner_id, chain_id, state, trigger, cost, t
 SELECT gen_random_uuid(), id, owner_id, gen_random_uuid(), state, 'manual', 4, n * 4, now() - interval '1 s', now(),
     CASE state WHEN 'running' THEN (SELECT id FROM task_workers WHERE lease_until > now()) END, 1
 FROM (
-    SELECT *, CASE WHEN n <= 5000 THEN 'running' WHEN n <= 13000 THEN 'ready' ELSE 'waiting' END AS state
+    SELECT *, CASE WHEN n <= 1500 THEN 'running' WHEN n <= 13000 THEN 'ready' ELSE 'waiting' END AS state
     FROM (SELECT *, row_number() OVER (ORDER BY random()) AS n FROM tasks) AS numbered
 ) AS task
 ON CONFLICT DO NOTHING;
 INSERT INTO task_queue (id, task_id, owner_id, chain_id, state, trigger, cost, due_at, scheduled_for)
 SELECT gen_random_uuid(), task_id, owner_id, gen_random_uuid(), 'blocked', 'manual', 4, now(), now()
 FROM task_queue, generate_series(1, 3) WHERE state = 'running';
+SELECT setval('task_turn', (SELECT max(turn) FROM task_queue WHERE state = 'running'));
 INSERT INTO task_runs (id, task_id, chain_id, status, trigger, attempt, epoch, scheduled_for, created_at)
 SELECT gen_random_uuid(), task_id, chain_id, 'succeeded', 'manual', 1, 1, now(), now() FROM task_queue";
 
