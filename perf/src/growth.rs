@@ -46,11 +46,14 @@ pub(crate) struct Asked {
 /// What one thing costs: processor time in microseconds, memory and storage in bytes.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Costs {
-    /// Gateway: a send, from the frame to the acknowledgement.
-    #[arg(long, default_value_t = 35.0, help_heading = COSTS)]
+    /// Gateway: a commit of sends, and what tells others of it.
+    #[arg(long, default_value_t = 105.0, help_heading = COSTS)]
+    gateway_commit: f64,
+    /// Gateway: each send in it, from the frame to the acknowledgement.
+    #[arg(long, default_value_t = 22.0, help_heading = COSTS)]
     gateway_send: f64,
-    /// Gateway: a frame to a connection.
-    #[arg(long, default_value_t = 2.5, help_heading = COSTS)]
+    /// Gateway: a frame to a connection, alone in its write.
+    #[arg(long, default_value_t = 7.0, help_heading = COSTS)]
     gateway_delivery: f64,
     /// Gateway: a connection for a second, heartbeat and presence.
     #[arg(long, default_value_t = 1.5, help_heading = COSTS)]
@@ -62,16 +65,16 @@ pub(crate) struct Costs {
     #[arg(long, default_value_t = 4_096.0, help_heading = COSTS)]
     socket_bytes: f64,
     /// Database: a commit of sends.
-    #[arg(long, default_value_t = 150.0, help_heading = COSTS)]
+    #[arg(long, default_value_t = 260.0, help_heading = COSTS)]
     database_commit: f64,
     /// Database: each send in it.
-    #[arg(long, default_value_t = 15.0, help_heading = COSTS)]
+    #[arg(long, default_value_t = 23.0, help_heading = COSTS)]
     database_send: f64,
     /// Database: a NOTIFY.
-    #[arg(long, default_value_t = 60.0, help_heading = COSTS)]
+    #[arg(long, default_value_t = 40.0, help_heading = COSTS)]
     database_notify: f64,
     /// Database: each session that it wakes.
-    #[arg(long, default_value_t = 10.0, help_heading = COSTS)]
+    #[arg(long, default_value_t = 5.0, help_heading = COSTS)]
     database_wake: f64,
     /// Database: a read of the log by a gateway that was told.
     #[arg(long, default_value_t = 100.0, help_heading = COSTS)]
@@ -96,8 +99,10 @@ const COSTS: &str = "What one thing costs (microseconds of a processor, bytes)";
 const COMMITS: f64 = 350.0;
 /// Notifications that one busy node sends in a second (`notifier.min_interval`).
 const NOTIFICATIONS: f64 = 200.0;
-/// Reads of the log that one node makes in a second: `relay.shards` at a time, some milliseconds each with what waits for them.
-const READS: f64 = 1_000.0;
+/// Reads of the log for one notification at most: `relay.shards`.
+const SHARDS: f64 = 4.0;
+/// Reads of the log that one node makes in a second: each shard one at a time, more than a millisecond each.
+const READS: f64 = 2_500.0;
 /// Sessions of a node in the database: `database.pool_size` and three.
 const SESSIONS: f64 = 19.0;
 /// More gateways of one cell than anybody runs.
@@ -144,6 +149,7 @@ impl Asked {
         within("--other-nodes", self.other_nodes, 0.0, 1e4)?;
         within("--days", self.days, 0.0, 36_500.0)?;
         for (name, cost) in [
+            ("--gateway-commit", costs.gateway_commit),
             ("--gateway-send", costs.gateway_send),
             ("--gateway-delivery", costs.gateway_delivery),
             ("--gateway-connection", costs.gateway_connection),
@@ -182,7 +188,7 @@ impl Asked {
     }
 
     fn cell_of(&self, cells: f64, gateways: f64) -> Cell {
-        let Costs { gateway_send, gateway_delivery, gateway_connection, .. } = self.costs;
+        let Costs { gateway_commit, gateway_send, gateway_delivery, gateway_connection, .. } = self.costs;
         let (connections, sends) = (self.connections / cells, self.sends / cells);
         let of_one = sends / gateways;
         let commits = gateways * of_one.min(COMMITS);
@@ -190,10 +196,12 @@ impl Asked {
         // Receivers are anywhere: the part of the gateways that have one of a send. The sender's own reads nothing.
         let touched = 1.0 - (1.0 - 1.0 / gateways).powf(self.receivers);
         let events_read = sends * touched * (gateways - 1.0);
-        let each = (sends * touched).min(notifications).min(READS);
+        let told = notifications * (gateways - 1.0) / gateways;
+        let each = (sends * touched).min(told * SHARDS).min(READS);
         let wakes = notifications * (gateways + self.other_nodes);
         let reads = each * (gateways - 1.0);
-        let gateway = of_one * gateway_send
+        let gateway = commits / gateways * gateway_commit
+            + of_one * gateway_send
             + sends * self.receivers / gateways * gateway_delivery
             + connections / gateways * gateway_connection;
         let costs = self.costs;

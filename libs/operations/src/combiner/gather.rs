@@ -16,6 +16,10 @@ const REMEMBERED: usize = 4;
 /// Who came together with others comes within this part of the longest wait after the one before.
 const QUIET_PART: u32 = 5;
 
+/// For more than these no commit waits: what a commit costs by itself is little beside what so many cost, and while all who send wait for each other
+/// nobody works.
+const ENOUGH: usize = 32;
+
 /// What is known of the last commits.
 pub(super) struct Gathering {
     sizes: [usize; REMEMBERED],
@@ -34,7 +38,7 @@ impl Gathering {
 
     /// Adds to a batch what comes soon, until it has `limit`.
     pub(super) async fn fill<T>(&self, batch: &mut Vec<T>, queue: &mut mpsc::Receiver<T>, limit: usize) {
-        let expected = self.sizes.iter().copied().max().unwrap_or_default().min(limit);
+        let expected = self.sizes.iter().copied().max().unwrap_or_default().min(limit).min(ENOUGH);
         let end = self.began + self.max_wait;
         while batch.len() < expected {
             let now = Instant::now();
@@ -127,6 +131,8 @@ mod tests {
         let (size, took) = filled(&after(&[200]), &times, 256).await;
         assert!(size < 12, "{size}");
         assert!(took <= MAX_WAIT, "{took:?}");
+        let times: Vec<u64> = (1..60).map(|n| n * 5).collect();
+        assert_eq!(filled(&after(&[200]), &times, 256).await.0, ENOUGH);
         // A commit that took longer than that has gathered enough.
         let gathering = after(&[200]);
         advance(MAX_WAIT).await;
