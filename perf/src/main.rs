@@ -124,14 +124,20 @@ fn check(files: &[PathBuf], budgets: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
+/// In place of where peers are: there are none.
+const NO_PEERS: &str = "none";
+
 /// Where peers are. One of them that is not built is named where it would be measured; a place without any is a mistake.
 fn peers_of_choice(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let Some(given) = given else { return Ok(beside_the_sources("peers")) };
+    if given == Path::new(NO_PEERS) {
+        return Ok(given.to_owned());
+    }
     if ["socket.io", "graphile-worker", "graphile_worker"].iter().any(|peer| given.join(peer).is_dir()) {
         return Ok(given.to_owned());
     }
     Err(Unusable::because(format!(
-        "--peers {}: there is none of socket.io, graphile-worker and graphile_worker in it",
+        "--peers {}: there is none of socket.io, graphile-worker and graphile_worker in it (`none` is for no peers)",
         given.display()
     )))
 }
@@ -151,5 +157,6 @@ mod tests {
         assert!(refused.is::<Unusable>() && refused.to_string().starts_with("--peers "), "{refused}");
         std::fs::create_dir(place.path().join("socket.io")).expect("made");
         assert_eq!(peers_of_choice(Some(place.path())).expect("one of them"), place.path());
+        peers_of_choice(Some(Path::new(NO_PEERS))).expect("nobody is asked for");
     }
 }

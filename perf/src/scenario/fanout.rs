@@ -53,7 +53,7 @@ pub(crate) struct MultiSettings {
     /// Who is measured.
     #[arg(long, value_delimiter = ',', default_values = ARMS, value_parser = ARMS)]
     pub(crate) arms: Vec<String>,
-    /// Where the peers are; default: beside the sources of this program.
+    /// Where the peers are; default: beside the sources of this program; `none`: nowhere.
     #[arg(long)]
     #[serde(skip)]
     pub(crate) peers: Option<PathBuf>,

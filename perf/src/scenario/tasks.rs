@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     /// How long is worked at full rate while a snapshot is held, in seconds, before all is measured again.
     #[arg(long, default_value_t = 60, value_parser = whole::<u64>(SECONDS))]
     held: u64,
-    /// Where the peers are; default: beside the sources of this program.
+    /// Where the peers are; default: beside the sources of this program; `none`: nowhere.
     #[arg(long)]
     #[serde(skip)]
     peers: Option<PathBuf>,
