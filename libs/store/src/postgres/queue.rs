@@ -51,6 +51,7 @@ statements! {
     FINISH = "queue/finish";
     CLAIM = "queue/claim";
     LOST = "queue/lost";
+    ADVANCE = "queue/advance";
     EVICT = "queue/evict";
     FORGET_WORKERS = "queue/forget_workers";
 }
@@ -191,6 +192,8 @@ impl Queue for Postgres {
     }
 
     async fn tidy_queue(&self, grace: Duration) -> Result<u64, StoreError> {
+        // First: the others look no further than the line.
+        self.rows(ADVANCE, &[]).await?;
         let evicted = self.rows(EVICT, &[&micros(grace)]).await?.len();
         let stuck = self.rows(STUCK, &[&STUCK_AT_ONCE]).await?;
         let stuck: Vec<Uuid> = stuck.iter().map(|row| row.value("task_id")).collect::<Result<_, Fault>>()?;

@@ -14,7 +14,7 @@ mod waiting;
 
 /// Statements that run all the time, with the parameters of an everyday call. `{worker}`, `{task}`, `{tasks}`, `{run}`, `{runs}` and arrays of
 /// as many elements as there are runs are filled in.
-const HOT: [(&str, &str); 19] = [
+const HOT: [(&str, &str); 20] = [
     ("queue/claim", "{worker}, 200, 0"),
     (
         "queue/finish",
@@ -27,6 +27,7 @@ const HOT: [(&str, &str); 19] = [
     ("queue/next_due", ""),
     ("queue/late", "60000000, 100"),
     ("queue/lost", "100"),
+    ("queue/advance", ""),
     ("queue/evict", "60000000"),
     ("queue/hand_back_unknown", "{worker}, {runs}"),
     ("queue/cancelled", "{runs}"),

@@ -1,5 +1,7 @@
 //! Claims that write no index.
 
+use std::time::Duration;
+
 use super::super::log::{beside, world};
 use crate::suite::task_scene::{Chores, done};
 
@@ -66,4 +68,28 @@ async fn what_is_under_way_is_never_beyond_where_the_line_has_come() {
     chores.expire(two).await;
     let lost = chores.store.lost_runs(1000).await.expect("an answer");
     assert_eq!(lost.len() as i64, under_way, "all of them are found");
+}
+
+/// Of two claims at once the one with the lower turns may set the line last, and who copies a database may leave the sequence behind: what is under way
+/// beyond the line is found all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_that_was_set_back_hides_no_lost_run() {
+    let (world, database) = world().await;
+    let chores = Chores::new(world).await;
+    for _ in 0..5 {
+        let task = chores.task().await;
+        chores.ask(task).await;
+    }
+    let session = chores.worker().await;
+    let claimed = chores.claim(session, 5).await;
+    let client = beside(&database).await;
+    let reached: i64 =
+        client.query_one("SELECT last_value FROM task_turn", &[]).await.expect("a turn").get(0);
+    client.batch_execute("SELECT setval('task_turn', 0)").await.expect("set back");
+    chores.expire(session).await;
+    assert!(chores.store.lost_runs(1000).await.expect("an answer").is_empty(), "they are beyond the line");
+    chores.store.tidy_queue(Duration::from_secs(30)).await.expect("tidied");
+    assert_eq!(chores.store.lost_runs(1000).await.expect("an answer").len(), claimed.len());
+    let line: i64 = client.query_one("SELECT last_value FROM task_turn", &[]).await.expect("a turn").get(0);
+    assert_eq!(line, reached);
 }
